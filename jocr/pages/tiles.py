@@ -1,0 +1,106 @@
+"""Image to model views: the letterboxed global view, and up to nine local tiles ("Gundam" mode)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+GREY = (127, 127, 127)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorConfig:
+    """``processor_config.json``: sizes in pixels."""
+
+    base_size: int = 1024
+    image_size: int = 640
+    crop_mode: bool = True
+    min_tiles: int = 2
+    max_tiles: int = 9
+    patch_size: int = 16
+    downsample_ratio: int = 4
+
+    @classmethod
+    def load(cls, directory: str | Path) -> ProcessorConfig:
+        raw = json.loads((Path(directory) / "processor_config.json").read_text(encoding="utf-8"))
+        return cls(**{k: raw[k] for k in cls.__dataclass_fields__ if k in raw})
+
+    def side(self, size: int) -> int:
+        """Visual tokens per side of a view of ``size`` pixels."""
+        return -(-(size // self.patch_size) // self.downsample_ratio)
+
+    def token_count(self, grid: tuple[int, int] | None) -> int:
+        """Prompt tokens of one page: 273 without tiles at the published sizes, 10h*(10w+1) more with w x h tiles."""
+        g, n = self.side(self.base_size), self.side(self.image_size)
+        whole = g * (g + 1) + 1
+        return whole if grid is None else whole + grid[1] * n * (grid[0] * n + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """uint8 pixels: global_view (G, G, 3); tiles (n, L, L, 3) row-major; grid (columns, rows) or None."""
+
+    global_view: np.ndarray
+    tiles: np.ndarray
+    grid: tuple[int, int] | None
+
+
+@lru_cache(maxsize=8)
+def _grids(low: int, high: int) -> tuple[tuple[int, int], ...]:
+    pairs = {(w, h) for w in range(1, high + 1) for h in range(1, high + 1) if low <= w * h <= high}
+    return tuple(sorted(pairs, key=lambda p: (p[0] * p[1], p)))
+
+
+def choose_grid(width: int, height: int, cfg: ProcessorConfig) -> tuple[int, int] | None:
+    """(columns, rows) of local tiles for an image of width x height pixels, or None where one view is enough.
+
+    The grid whose aspect ratio is closest to the image's; among equals a larger one only when the image's area
+    exceeds half of that grid's pixel area.
+    """
+    size = cfg.image_size
+    if not cfg.crop_mode or (width <= size and height <= size):
+        return None
+    ratio = width / height
+    best, best_gap = (1, 1), float("inf")
+    for w, h in _grids(cfg.min_tiles, cfg.max_tiles):
+        gap = abs(ratio - w / h)
+        if gap < best_gap:
+            best, best_gap = (w, h), gap
+        elif gap == best_gap and width * height > 0.5 * size * size * w * h:
+            best = (w, h)
+    return best
+
+
+def letterbox(image: Image.Image, size: int) -> Image.Image:
+    """Fit into size x size keeping aspect, centred on grey 127."""
+    scale = min(size / image.width, size / image.height)
+    w = max(1, min(size, round(image.width * scale)))
+    h = max(1, min(size, round(image.height * scale)))
+    canvas = Image.new("RGB", (size, size), GREY)
+    fitted = image if (w, h) == image.size else image.resize((w, h), Image.Resampling.BICUBIC)
+    canvas.paste(fitted, (round((size - w) / 2), round((size - h) / 2)))
+    return canvas
+
+
+def page_views(image: Image.Image, cfg: ProcessorConfig) -> Views:
+    """Cut one RGB page image into the views the model reads."""
+    image = image.convert("RGB")
+    grid = choose_grid(image.width, image.height, cfg)
+    whole = np.asarray(letterbox(image, cfg.base_size))
+    n = cfg.image_size
+    if grid is None:
+        return Views(whole, np.empty((0, n, n, 3), np.uint8), None)
+    w, h = grid
+    resized = image.resize((w * n, h * n), Image.Resampling.BICUBIC)
+    tiles = np.asarray(resized).reshape(h, n, w, n, 3).transpose(0, 2, 1, 3, 4).reshape(w * h, n, n, 3)
+    return Views(whole, np.ascontiguousarray(tiles), grid)
+
+
+def normalise(pixels: np.ndarray) -> np.ndarray:
+    """uint8 (..., H, W, 3) -> float32 (..., 3, H, W) in [-1, 1] (mean = std = 0.5)."""
+    return np.moveaxis(pixels, -1, -3).astype(np.float32) / 127.5 - 1.0
