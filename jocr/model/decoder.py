@@ -66,7 +66,7 @@ class Rotary(nn.Module):
     def grow(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
         """Tables of at least ``length`` positions in ``like``'s dtype and device."""
         table = self.table
-        if table is None or table[0].shape[0] < length or table[0].device != like.device or table[0].dtype != like.dtype:
+        if table is None or len(table[0]) < length or (table[0].device, table[0].dtype) != (like.device, like.dtype):
             size = max(512, 1 << (length - 1).bit_length())
             cos, sin = rotary_table(size, self.head_dim, self.theta)
             self.table = table = (cos.to(like), sin.to(like))
