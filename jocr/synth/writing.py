@@ -14,7 +14,7 @@ _CODAS = ["", "", "", *"b ck d ft g l ll lt m mp n nd ng nt p r rd rk rn rt s sh
 _ACCENTED = "éèêëáàâäåãíîïóôöòúûüùñçøæßÉÖÜÅÇÑ"
 _PREPOSITIONS = "in on at near from under behind beyond within beside across against toward with without".split()
 _DETERMINERS = "the the the the a this that every each our his her their its another no some".split()
-_MARKS = "%&@#*+=/<>~_^|\\"
+_MARKS = "%&@#+=/"
 
 
 class Writer:
@@ -134,12 +134,12 @@ class Writer:
             )
         )
 
-    def code(self) -> str:
+    def code(self, signs: bool = True) -> str:
         """A random string: letters, digits, sometimes signs."""
         r = self.rng
         pool = r.choice((string.ascii_letters, string.ascii_letters + string.digits, string.ascii_uppercase + string.digits))
         text = "".join(r.choice(pool) for _ in range(r.randint(2, 8)))
-        if r.random() < 0.15:
+        if signs and r.random() < 0.15:
             text = f"{text[:2]}{r.choice(_MARKS)}{text[2:]}"
         return text
 
