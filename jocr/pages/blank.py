@@ -1,0 +1,1 @@
+def judge_blank(grey): return False,"todo"

@@ -1,0 +1,91 @@
+"""A rendering process as its parent sees it: start, ask with a time limit, watch its memory, kill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jocr
+from jocr.errors import JocrError
+from jocr.pages import wire
+
+_START_SECONDS = 60.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class ChildDied(JocrError):
+    """The process ended, or was ended for its memory, while it owed an answer."""
+
+
+class Child:
+    """One ``jocr.pages.worker`` process. ``pages`` counts the pages it has been asked for."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self.pages = 0
+        self._memory_mb = memory_mb
+        self._log = tempfile.TemporaryFile()  # what native libraries print: the last words of a crash
+        command = [sys.executable, "-P", "-m", "jocr.pages.worker", str(memory_mb)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(), bufsize=0
+        )
+
+    def ask(self, request: dict[str, Any], seconds: float) -> tuple[dict[str, Any], bytes]:
+        """Send a request and wait for its answer.
+
+        Raises:
+            OutOfTime: no answer in time; the caller kills the child.
+            ChildDied: the process is gone.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        grace = 0.0 if self.pages else _START_SECONDS / 6  # interpreter and imports, on a busy machine
+        self.pages += request["do"] == "render"
+        try:
+            wire.send(self._process.stdin.fileno(), request)
+            return wire.receive(self._process.stdout.fileno(), seconds + grace, self._watch)
+        except wire.Ended:
+            raise ChildDied(self._obituary()) from None
+
+    def private_mb(self) -> float:
+        """Memory that is the child's alone (not mapped files), in MiB; 0 where the system does not tell."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = Path(f"/proc/{self._process.pid}/statm").read_text().split()
+            return (int(fields[1]) - int(fields[2])) * _PAGE / 2**20
+        return 0.0
+
+    def kill(self) -> None:
+        """End the process at once and wait for it; harmless when repeated."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                stream.close()
+
+    def _watch(self) -> None:
+        used = self.private_mb()
+        if used > self._memory_mb:
+            raise ChildDied(f"stopped at {used:.0f} MiB of memory; the limit is {self._memory_mb}")
+
+    def _obituary(self) -> str:
+        code = self._process.wait()
+        how = f"exit code {code}"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"signal {signal.Signals(-code).name}"
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 300))
+        words = " ".join(self._log.read().decode("utf-8", "replace").split())
+        return f"the rendering process ended with {how}" + (f": {words}" if words else "")
+
+
+def _environment() -> dict[str, str]:
+    """The child imports this very package, with one thread per library and no search in the working directory."""
+    home = str(Path(jocr.__file__).resolve().parents[1])
+    paths = [home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, **single, "PYTHONPATH": os.pathsep.join(paths)}

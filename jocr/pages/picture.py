@@ -1,0 +1,31 @@
+"""What a reader inside the rendering process hands back for one page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Picture:
+    """One page as pixels. ``rgb`` is (H, W, 3) uint8, upright; the other fields are those of ``PageImage``."""
+
+    rgb: np.ndarray
+    source_width: float
+    source_height: float
+    dpi: float | None
+    rotation: int
+    renderer: str
+    notes: list[str] = field(default_factory=list)
+
+
+class Reader(Protocol):
+    """An open document. Errors are ``DocumentError`` (whole file) and ``PageError`` (one page)."""
+
+    pages: int
+
+    def draw(self, index: int, long_side: int) -> Picture: ...
+
+    def close(self) -> None: ...

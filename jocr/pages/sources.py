@@ -1,0 +1,168 @@
+"""From what a user names (files, folders, globs, ``s3://`` prefixes) to the documents behind it."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jocr import storage
+from jocr.errors import ConfigError, StorageError
+from jocr.pages.sniff import EXTENSIONS, SNIFF_BYTES, sniff
+
+__all__ = ["Skipped", "SourceFile", "discover", "sniff"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to parse. ``name`` is its path below the root of the sources given: unique, and the key of its outputs."""
+
+    uri: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is left out: ``reason`` is a code of ``jocr.records.REASONS``, ``detail`` a sentence."""
+
+    uri: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    base: str  # names are relative to the common root of all bases
+    files: Iterator[str]
+    given: str
+
+
+def discover(sources: Sequence[str]) -> Iterator[SourceFile | Skipped]:
+    """Every document behind the sources, in the order given, sorted within each.
+
+    A folder is walked recursively without its hidden entries; an existing path is taken literally before it is read as
+    a glob. A file reached twice (also through links) appears once. What the bytes do not show to be a document is
+    ``Skipped``, except a file whose extension claims to be one: that stays a source, and parsing it says what is wrong.
+
+    Args:
+        sources: paths, folders, globs or ``s3://bucket/prefix``.
+
+    Raises:
+        ConfigError: a source matches nothing (raised by this call for paths, else when its turn comes).
+    """
+    if not sources:
+        raise ConfigError("no source given; name at least one file, folder or pattern")
+    return _discover([_expand(source) for source in sources])
+
+
+def _discover(sources: list[_Source]) -> Iterator[SourceFile | Skipped]:
+    root = _common_root([source.base for source in sources])
+    seen: set[str] = set()
+    names: set[str] = set()
+    for source in sources:
+        found = False
+        for uri in source.files:
+            found = True
+            identity = uri if storage.is_s3(uri) else os.path.realpath(uri)
+            if identity not in seen:
+                seen.add(identity)
+                yield _judge(uri, root, names)
+        if not found:
+            raise ConfigError(f"{source.given!r} holds no file; name a file, folder or pattern that does")
+
+
+def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
+    claimed = EXTENSIONS.get(uri.rsplit(".", 1)[-1].lower()) if "." in os.path.basename(uri) else None
+    try:
+        if not storage.is_s3(uri) and not stat.S_ISREG(os.stat(uri).st_mode):
+            return Skipped(uri, "not_a_document", "it is no regular file")
+        head = storage.read_bytes(uri, SNIFF_BYTES)
+    except (OSError, StorageError) as error:
+        if claimed is None:
+            return Skipped(uri, "unreadable_file", str(error))
+        head = b""
+    if claimed is None and sniff(head) is None:
+        reason = "not_a_document" if head else "empty_file"
+        return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
+    return SourceFile(uri, _unique(_relative(uri, root), uri, names))
+
+
+def _unique(name: str, uri: str, names: set[str]) -> str:
+    if name in names:
+        raise ConfigError(f"two sources would write the same output {name!r} (the second is {uri}); parse them apart")
+    names.add(name)
+    return name
+
+
+def _relative(uri: str, root: str) -> str:
+    if storage.is_s3(uri):
+        return uri.removeprefix(root).lstrip("/") if root and uri.startswith(root) else uri.removeprefix("s3://")
+    path = os.path.abspath(uri)
+    return os.path.relpath(path, root) if root else path.lstrip("/")
+
+
+def _common_root(bases: list[str]) -> str:
+    """The deepest folder above all bases; empty where local and remote sources are mixed."""
+    remote = [storage.is_s3(base) for base in bases]
+    if any(remote) and not all(remote):
+        return ""
+    if not any(remote):
+        return os.path.commonpath([os.path.abspath(base) for base in bases])
+    parts = [base.removeprefix("s3://").split("/") for base in bases]
+    common = os.path.commonprefix(parts)  # works on lists, item by item
+    return "s3://" + "/".join(common) if common else ""
+
+
+def _expand(source: str) -> _Source:
+    if storage.is_s3(source):
+        return _expand_s3(source)
+    if os.path.isdir(source):
+        return _Source(source, _visible(storage.list_files(source), source), source)
+    if os.path.lexists(source):
+        return _Source(os.path.dirname(source) or ".", iter([source]), source)
+    if glob.has_magic(source):
+        matches = sorted(glob.iglob(source, recursive=True), key=os.fsencode)
+        if matches:
+            return _Source(_fixed_part(source), _expand_matches(matches), source)
+        raise ConfigError(f"the pattern {source!r} matches nothing here ({os.getcwd()}); check it, or quote it less")
+    raise ConfigError(f"no such file or folder: {source!r} (looked in {os.getcwd()}); check the path")
+
+
+def _expand_matches(matches: list[str]) -> Iterator[str]:
+    for match in matches:
+        yield from _visible(storage.list_files(match), match) if os.path.isdir(match) else iter([match])
+
+
+def _visible(files: Iterator[str], folder: str) -> Iterator[str]:
+    for uri in files:
+        below = os.path.relpath(uri, folder)
+        if not any(part.startswith(".") for part in below.split("/")):
+            yield uri
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder in front of a pattern's first wildcard."""
+    parts = pattern.split("/")
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+def _expand_s3(source: str) -> _Source:
+    _, key = storage.split_s3(source)
+    if glob.has_magic(key) and not storage.exists(source):
+        prefix = source[: min(source.index(mark) for mark in "*?[" if mark in source)]
+        matching = (uri for uri in storage.list_files(prefix) if fnmatch.fnmatchcase(uri, source))
+        return _Source(prefix.rpartition("/")[0], _without_hidden(matching, prefix), source)
+    if key and not key.endswith("/") and storage.exists(source):
+        return _Source(source.rpartition("/")[0], iter([source]), source)
+    folder = source if source.endswith("/") else source + "/"
+    return _Source(folder.rstrip("/"), _without_hidden(storage.list_files(folder), folder), source)
+
+
+def _without_hidden(uris: Iterator[str], prefix: str) -> Iterator[str]:
+    for uri in uris:
+        if not any(part.startswith(".") for part in uri.removeprefix(prefix).split("/")):
+            yield uri
