@@ -1,0 +1,5 @@
+"""``python -m jocr`` is ``jocr``."""
+
+from jocr.cli import main
+
+main()

@@ -1,0 +1,165 @@
+"""Render threads: each owns one renderer process, and together they keep a short queue of page images filled.
+
+Rendering runs ahead of decoding by ``ahead`` images and no more, so memory does not depend on the documents' sizes.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from jocr.parsing.plan import PageSelection, Plan
+from jocr.records import DocRef, PageFailure, PageImage, PageRef
+
+
+class Renderer(Protocol):
+    """What this module needs of ``jocr.pages.render.Renderer``."""
+
+    def open(self, uri: str, *, password: str | None = None) -> tuple[DocRef, int] | PageFailure: ...
+
+    def render(self, ref: PageRef, *, long_side: int, password: str | None = None) -> PageImage | PageFailure: ...
+
+
+T = TypeVar("T")
+RendererFactory = Callable[[], AbstractContextManager[Renderer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document is open; ``indices`` are the pages that will follow, in any order."""
+
+    number: int
+    doc: DocRef
+    n_pages: int
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One page (or document that does not open): its image or why there is none."""
+
+    number: int
+    result: PageImage | PageFailure
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class RenderJob:
+    """How pages are rendered."""
+
+    long_side: int
+    password: str | None
+    selection: PageSelection
+    workers: int
+    ahead: int = 4  # images that may wait, per worker
+
+
+def render_pages(plan: Plan, job: RenderJob, factory: RendererFactory) -> Iterator[Opened | Rendered]:
+    """Yield ``Opened`` for each document that opens and ``Rendered`` for each page of it; closing it stops the work."""
+    crew = _Crew(plan, job, factory)
+    crew.start()
+    try:
+        yield from crew.results()
+    finally:
+        crew.stop()
+
+
+Item = Opened | Rendered | BaseException | None
+
+
+@dataclass
+class _Crew:
+    plan: Plan
+    job: RenderJob
+    factory: RendererFactory
+
+    def __post_init__(self) -> None:
+        self._out: queue.Queue[Item] = queue.Queue(self.job.workers * self.job.ahead)
+        self._stop = threading.Event()
+        self._turn = threading.Lock()
+        self._documents = iter(self.plan.documents)
+        self._current: tuple[int, DocRef, Iterator[int]] | None = None
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self.job.workers)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def results(self) -> Iterator[Opened | Rendered]:
+        working = len(self._threads)
+        while working:
+            item = self._out.get()
+            if item is None:
+                working -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                yield item
+
+    def _work(self) -> None:
+        try:
+            with self.factory() as renderer:
+                while not self._stop.is_set() and (task := self._next(renderer)) is not None:
+                    number, ref = task
+                    self._put(self._render(renderer, number, ref))
+        except BaseException as error:  # handed to the consumer, which raises it
+            self._put(error)
+        self._put(None)
+
+    def _next(self, renderer: Renderer) -> tuple[int, PageRef] | None:
+        """The next page to render; opens the next document where the current one is used up."""
+        with self._turn:
+            while not self._stop.is_set():
+                if self._current is not None:
+                    number, doc, indices = self._current
+                    for index in indices:
+                        return number, PageRef(doc, index)
+                    self._current = None
+                planned = next(self._documents, None)
+                if planned is None:
+                    return None
+                self._open(renderer, planned.number, planned.uri)
+        return None
+
+    def _open(self, renderer: Renderer, number: int, uri: str) -> None:
+        result, attempts = _twice(lambda: renderer.open(uri, password=self.job.password))
+        if isinstance(result, PageFailure):
+            self._put(Rendered(number, result, attempts))
+            return
+        doc, n_pages = result
+        if n_pages < 1:
+            failure = PageFailure(uri, doc.sha256, None, "open", "no_pages", "the document says it has no pages")
+            self._put(Rendered(number, failure, attempts))
+            return
+        indices = tuple(self.job.selection.indices(n_pages))
+        self._put(Opened(number, doc, n_pages, indices))
+        self._current = (number, doc, iter(indices))
+
+    def _render(self, renderer: Renderer, number: int, ref: PageRef) -> Rendered:
+        side, password = self.job.long_side, self.job.password
+        result, attempts = _twice(lambda: renderer.render(ref, long_side=side, password=password))
+        return Rendered(number, result, attempts)
+
+    def _put(self, item: Item) -> None:
+        while not self._stop.is_set():
+            try:
+                return self._out.put(item, timeout=0.2)
+            except queue.Full:
+                continue
+
+
+def _twice(call: Callable[[], T]) -> tuple[T, int]:
+    """Call again, once, where the first result is a failure that may pass (a stalled or lost child process)."""
+    result = call()
+    if isinstance(result, PageFailure) and result.retryable:
+        return call(), 2
+    return result, 1
