@@ -43,7 +43,7 @@ def compose_table(rng: random.Random, style: Style, writer: Writer, width: int, 
             if caption is not None and y + caption.height + 4 * style.size < height - bottom:
                 placed.append((caption, left, y))
                 y += caption.height + rng.uniform(0.5, 1.0) * style.size
-        block = table(rng, style, writer, room, height - bottom - y)
+        block = table(rng, style, writer, room, height - bottom - y, least=2 if height > 100 else 1)
         if block is None:
             break
         placed.append((block, left + rng.choice((0.0, 0.5, 1.0)) * (room - block.width), y))

@@ -42,8 +42,8 @@ class Composer:
 
     def number(self, level: int) -> Math:
         r = self.rng
-        top = r.choice((9, 9, 99, 999))
-        return self.set.text(str(r.randint(0, top)) if r.random() < 0.93 else f"{r.randint(0, 99)}.{r.randint(1, 99)}", level)
+        whole = str(r.randint(0, r.choice((9, 9, 99, 999))))
+        return self.set.text(whole if r.random() < 0.93 else f"{whole}.{r.randint(1, 99)}", level)
 
     def operator(self, level: int) -> Math:
         r = self.rng

@@ -20,7 +20,7 @@ BINARY = {"+": "+", "-": "−", "\\cdot": "·", "\\times": "×", "\\pm": "±"}
 RELATIONS = {
     "=": "=", "<": "<", ">": ">", "\\leq": "≤", "\\geq": "≥", "\\neq": "≠", "\\approx": "≈", "\\to": "→", "\\in": "∈",
 }  # fmt: skip
-SYMBOLS = {"\\infty": "∞", "\\partial": "∂", "\\ldots": "…"}
+SYMBOLS = {"\\infty": "∞", "\\partial": "∂"}
 BIG = {"\\sum": "∑", "\\prod": "∏", "\\int": "∫"}
 FUNCTIONS = ("sin", "cos", "tan", "log", "ln", "exp", "max", "min")
 SCALES = (1.0, 0.74, 0.62)  # size of text, script and script of script relative to the formula's
@@ -124,17 +124,19 @@ class Setter:
         box = Box(base.box.width + 0.04 * size, base.box.up, base.box.down)
         box.place(base.box, 0.0, 0.0)
         latex, start, end = base.latex, box.width, box.width
+        raised = max(0.38 * size, base.box.up - 0.3 * size, sup.box.down + 0.22 * size) if sup is not None else 0.0
         if sub is not None:
             y = max(0.18 * size, base.box.down - 0.05 * size, sub.box.up - 0.35 * size)
+            if sup is not None:  # keep the two apart
+                y = max(y, sub.box.up - raised + sup.box.down + max(2.0, 0.1 * size))
             box.place(sub.box, start, y, len(latex) + 2)
             latex += f"_{{{sub.latex}}}"
             box.down, end = max(box.down, y + sub.box.down), max(end, start + sub.box.width)
         if sup is not None:
-            y = max(0.38 * size, base.box.up - 0.3 * size, sup.box.down + 0.22 * size)
             shift = 0.08 * size
-            box.place(sup.box, start + shift, -y, len(latex) + 2)
+            box.place(sup.box, start + shift, -raised, len(latex) + 2)
             latex += f"^{{{sup.latex}}}"
-            box.up, end = max(box.up, y + sup.box.up), max(end, start + shift + sup.box.width)
+            box.up, end = max(box.up, raised + sup.box.up), max(end, start + shift + sup.box.width)
         box.width = end + 0.05 * size
         return Math(latex, box)
 

@@ -54,8 +54,8 @@ class _Flow:
         """Stack blocks from ``y`` down to ``floor``."""
         placed: list[tuple[Block, float, float]] = []
         misses = 0
-        while misses < 3 and floor - y > 1.3 * self.style.size:
-            kind = self._next(first=not placed)
+        while misses < 5 and floor - y > 1.3 * self.style.size:
+            kind = self._next(first=not placed) if misses < 2 else "paragraph"
             block = self._make(kind, floor - y)
             if block is None or block.height > floor - y:
                 misses += 1
@@ -64,8 +64,10 @@ class _Flow:
             placed.append((block, x + (self.across * free if block.kind in ("table", "formula") else 0.0), y))
             y += block.height + self.gap()
             self.before = kind
-            if self.rng.random() < 0.04:
+            if len(placed) > 2 and self.rng.random() < 0.04:
                 break
+        if placed and self.before == "heading":
+            placed.pop()  # nothing fitted below it
         return placed
 
     def _next(self, first: bool) -> str:

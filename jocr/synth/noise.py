@@ -61,9 +61,9 @@ def _shade(pixels: np.ndarray, rng: random.Random) -> np.ndarray:
     table = np.linspace(ink, paper, 256, dtype=np.float32)
     values = table[pixels]
     if rng.random() < 0.3:
-        slope = np.linspace(-1, 1, width, dtype=np.float32) * rng.uniform(-14, 14)
+        slope = np.linspace(-1, 1, width, dtype=np.float32) * rng.uniform(-9, 9)
         values += slope[None, :]
-        values += (np.linspace(-1, 1, height, dtype=np.float32) * rng.uniform(-14, 14))[:, None]
+        values += (np.linspace(-1, 1, height, dtype=np.float32) * rng.uniform(-9, 9))[:, None]
     if rng.random() < 0.6:
         grain = np.random.default_rng(rng.getrandbits(64))
         values += grain.standard_normal(pixels.shape, dtype=np.float32) * np.float32(rng.uniform(1, 9))

@@ -16,7 +16,7 @@ from jocr.synth.writing import Writer
 
 KINDS = ("paragraph", "table", "formula", "mixed")
 SPLITS = ("train", "heldout", "heldout_font")
-_SIZES = {"paragraph": (22, 34), "table": (20, 30), "formula": (26, 38), "mixed": (22, 30)}
+_SIZES = {"paragraph": (22, 34), "table": (18, 27), "formula": (24, 36), "mixed": (22, 30)}
 _ATTEMPTS = 60
 
 

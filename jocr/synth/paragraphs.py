@@ -98,7 +98,9 @@ def _up(lines: list[list[tuple[str, Box]]], number: int) -> float:
     return max(b.up for _, b in lines[number]) if number < len(lines) else 0.0
 
 
-def _align(line: list[tuple[str, Box]], start: float, setting: Setting, width: float, last: bool) -> tuple[float, float]:
+def _align(
+    line: list[tuple[str, Box]], start: float, setting: Setting, width: float, last: bool
+) -> tuple[float, float]:
     """Where the line starts and the gap between its words."""
     gap = setting.face.glyph(" ", setting.size).advance
     free = width - start - sum(b.width for _, b in line) - gap * (len(line) - 1)

@@ -14,7 +14,10 @@ from jocr.synth.glyphs import Face
 from jocr.synth.style import Style
 from jocr.synth.writing import Writer
 
-_RULINGS = {"train": ("grid", "grid", "rows", "header", "none", "frame"), "held": ("grid", "booktabs", "columns", "none")}
+_RULINGS = {
+    "train": ("grid", "grid", "rows", "header", "none", "frame"),
+    "held": ("grid", "booktabs", "columns", "none"),
+}
 _LEFT_COLUMNS = ("noun", "noun", "name", "place", "phrase", "code", "invented", "year")
 _COLUMNS = ("int", "int", "decimal", "money", "percent", "year", "noun", "adjective", "code", "number")
 _NUMERIC = {"int", "decimal", "money", "percent", "number"}
@@ -55,11 +58,13 @@ def html(rows: list[list[Cell]]) -> tuple[str, list[list[int]]]:
     return "".join([*parts, "</table>"]), starts
 
 
-def table(rng: random.Random, style: Style, writer: Writer, width: float, height: float) -> Block | None:
-    """A table that fits ``width`` x ``height`` pixels; None if not even one of one row and two columns does."""
+def table(
+    rng: random.Random, style: Style, writer: Writer, width: float, height: float, least: int = 2
+) -> Block | None:
+    """A table of ``least`` or more rows that fits ``width`` x ``height`` pixels; None if no such table was found."""
     size = style.size
     for _ in range(12):
-        block = _attempt(rng, style, writer, width, height, size)
+        block = _attempt(rng, style, writer, width, height, size, least)
         if block is not None:
             return block
         size = max(7, round(size * 0.93))
@@ -67,16 +72,16 @@ def table(rng: random.Random, style: Style, writer: Writer, width: float, height
 
 
 def _attempt(
-    rng: random.Random, style: Style, writer: Writer, width: float, height: float, size: int
+    rng: random.Random, style: Style, writer: Writer, width: float, height: float, size: int, least: int
 ) -> Block | None:
     pad = rng.uniform(0.2, 0.45) * size
     row_height = rng.uniform(1.3, 1.75) * size
     n_rows = min(int((height - 4) // row_height), rng.randint(2, 5) if height < 400 else rng.randint(2, 8))
     n_columns = rng.randint(2, 4) if width < 400 else rng.randint(2, 6)
-    if n_rows < 2 and not (n_rows == 1 and height < 80):
+    if n_rows < least:
         return None
     header = style.bold if rng.random() < 0.4 else style.body
-    for columns in range(n_columns, 1, -1):
+    for columns in sorted([*range(2, n_columns + 1)] * 3, reverse=True):
         rows = _content(rng, writer, n_rows, columns)
         if not all(style.body.has_all(c.text) and header.has_all(c.text) for row in rows for c in row):
             continue
@@ -134,7 +139,9 @@ def _text(rng: random.Random, writer: Writer, kind: str) -> str:
     if kind == "phrase":
         return f"{rng.choice(lex.adjectives)} {rng.choice(lex.nouns)}"
     if kind in ("noun", "adjective", "name", "place"):
-        word = rng.choice({"noun": lex.nouns, "adjective": lex.adjectives, "name": lex.names, "place": lex.places}[kind])
+        word = rng.choice(
+            {"noun": lex.nouns, "adjective": lex.adjectives, "name": lex.names, "place": lex.places}[kind]
+        )
         return word.capitalize() if rng.random() < 0.5 else word
     if kind == "code":
         return writer.code(signs=False)
@@ -189,9 +196,7 @@ def _draw(rng: random.Random, style: Style, rows: list[list[Cell]], g: _Geometry
     return Block(markdown, edges[-1] + 2, len(rows) * g.row_height + 4, ink, "table")
 
 
-def _rules(
-    rng: random.Random, split: str, rows: list[list[Cell]], edges: list[float], row_height: float
-) -> list[Rule]:
+def _rules(rng: random.Random, split: str, rows: list[list[Cell]], edges: list[float], row_height: float) -> list[Rule]:
     """The lines of one ruling style; vertical lines stop at joined cells."""
     ruling = rng.choice(_RULINGS["train" if split == "train" else "held"])
     ink, thick = rng.choice((0, 0, 60, 130)), rng.choice((1, 1, 2))

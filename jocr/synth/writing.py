@@ -8,12 +8,23 @@ from collections.abc import Iterator
 
 from jocr.synth.lexicon import DAYS, FUNCTION, MONTHS, Lexicon, held_out, lexicon
 
-_ONSETS = "b bl br c ch cl cr d dr f fl fr g gl gr h j k l m n p pl pr qu r s sc sh sl sp st str t th tr v w y z".split()
+_ONSETS = (
+    "b bl br c ch cl cr d dr f fl fr g gl gr h j k l m n p pl pr qu r s sc sh sl sp st str t th tr v w y z".split()
+)
 _VOWELS = "a a e e i i o o u ai au ea ee ie io oa oo ou".split()
 _CODAS = ["", "", "", *"b ck d ft g l ll lt m mp n nd ng nt p r rd rk rn rt s sh ss st t th x".split()]
 _ACCENTED = "éèêëáàâäåãíîïóôöòúûüùñçøæßÉÖÜÅÇÑ"
 _PREPOSITIONS = "in on at near from under behind beyond within beside across against toward with without".split()
+_JOINING = "and but while because so when if for".split()
+_LEADING = "when after although if as since".split()
+_TITLES = ("Mr.", "Mrs.", "Dr.", "Miss", "Captain", "Professor")
+_QUOTES = (("“", "”"), ('"', '"'), ('"', '"'), ("'", "'"), ("‘", "’"))
+_AROUND = (
+    ("", ","), ("", "."), ("", ";"), ("", ":"), ("(", ")"), ('"', '"'), ("“", "”"), ("", "?"), ("", "!"), ("[", "]"),
+    ("", "’s"), ("", "'s"),
+)  # fmt: skip
 _DETERMINERS = "the the the the a this that every each our his her their its another no some".split()
+_DIGITS = string.digits
 _MARKS = "%&@#+=/"
 
 
@@ -32,7 +43,7 @@ class Writer:
         if kind < 0.12:
             return r.choice(self.lex.names)
         if kind < 0.17:
-            return f"{r.choice(('Mr.', 'Mrs.', 'Dr.', 'Miss', 'Captain', 'Professor'))} {r.choice(self.lex.names)}"
+            return f"{r.choice(_TITLES)} {r.choice(self.lex.names)}"
         if kind < 0.23:
             return r.choice(self.lex.places)
         if kind < 0.30:
@@ -64,7 +75,8 @@ class Writer:
         if r.random() < 0.4:
             text += f" {r.choice(_PREPOSITIONS)} {self.noun_phrase()}"
         if r.random() < 0.12:
-            text += f" {r.choice(('in', 'since', 'until', 'before'))} {r.choice((str(r.randint(1500, 2030)), r.choice(MONTHS)))}"
+            time = r.choice((str(r.randint(1500, 2030)), r.choice(MONTHS)))
+            text += f" {r.choice(('in', 'since', 'until', 'before'))} {time}"
         return text
 
     def sentence(self) -> str:
@@ -72,13 +84,13 @@ class Writer:
         r = self.rng
         text, kind = self.clause(), r.random()
         if kind < 0.22:
-            text += f"{r.choice((',', ',', ';', ' -', ':', ''))} {r.choice(('and', 'but', 'while', 'because', 'so', 'when', 'if', 'for'))} {self.clause()}"
+            text += f"{r.choice((',', ',', ';', ' -', ':', ''))} {r.choice(_JOINING)} {self.clause()}"
         elif kind < 0.30:
-            text = f"{r.choice(('when', 'after', 'although', 'if', 'as', 'since'))} {text}, {self.clause()}"
+            text = f"{r.choice(_LEADING)} {text}, {self.clause()}"
         elif kind < 0.36:
             text += f" ({r.choice((self.noun_phrase(), self.noun_phrase(), self.number(), self.clause()))})"
         elif kind < 0.44:
-            a, b = r.choice((("“", "”"), ('"', '"'), ('"', '"'), ("'", "'"), ("‘", "’")))
+            a, b = r.choice(_QUOTES)
             said = r.choice(("said", "asked", "wrote", "cried", "replied"))
             return f"{a}{_capital(text)}{r.choice((',', '!', '?', ','))}{b} {said} {self.noun_phrase()}."
         elif kind < 0.50:
@@ -137,7 +149,7 @@ class Writer:
     def code(self, signs: bool = True) -> str:
         """A random string: letters, digits, sometimes signs."""
         r = self.rng
-        pool = r.choice((string.ascii_letters, string.ascii_letters + string.digits, string.ascii_uppercase + string.digits))
+        pool = string.ascii_uppercase + r.choice((string.ascii_lowercase, string.ascii_lowercase + _DIGITS, _DIGITS))
         text = "".join(r.choice(pool) for _ in range(r.randint(2, 8)))
         if signs and r.random() < 0.15:
             text = f"{text[:2]}{r.choice(_MARKS)}{text[2:]}"
@@ -164,9 +176,12 @@ class Writer:
             word = _capital(word)
         elif kind < 0.19:
             word = word.upper() if "ß" not in word else word
-        if r.random() < 0.16:
-            a, b = r.choice((("", ","), ("", "."), ("", ";"), ("", ":"), ("(", ")"), ('"', '"'), ("“", "”"), ("", "?"), ("", "!"), ("[", "]"), ("", "’s"), ("", "'s"), ("", "-" + self.invented())))
-            word = f"{a}{word}{b}"
+        kind = r.random()
+        if kind < 0.15:
+            a, b = r.choice(_AROUND)
+            return f"{a}{word}{b}"
+        if kind < 0.17:
+            return f"{word}-{self.invented()}"
         return word
 
     # Streams and short texts ----------------------------------------------------------------------------------------
