@@ -12,8 +12,8 @@ from jocr.synth.boxes import Box, Mark, Rule
 from jocr.synth.glyphs import Face
 
 GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ",
-    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ",
+    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "varphi": "φ", "omega": "ω",
     "Gamma": "Γ", "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Omega": "Ω",
 }  # fmt: skip
 BINARY = {"+": "+", "-": "−", "\\cdot": "·", "\\times": "×", "\\pm": "±"}

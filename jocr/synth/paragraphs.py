@@ -45,7 +45,7 @@ def _boxes(words: Iterable[str | Inline], face: Face, size: int) -> Iterator[tup
 def wrap(
     words: Iterable[str | Inline], setting: Setting, width: float, max_lines: int, skips: int = 40
 ) -> list[list[tuple[str, Box]]]:
-    """Fill up to ``max_lines`` lines. Words wider than a line, or that the font lacks, are left out (``skips`` at most)."""
+    """Fill up to ``max_lines`` lines; words too wide (up to ``skips``) or lacking in the font are left out."""
     space = setting.face.glyph(" ", setting.size).advance
     lines: list[list[tuple[str, Box]]] = []
     line: list[tuple[str, Box]] = []
@@ -69,18 +69,20 @@ def wrap(
 def paragraph(
     words: Iterable[str | Inline], setting: Setting, width: float, max_lines: int, prefix: str = ""
 ) -> Block | None:
-    """A block of at most ``max_lines`` lines; None if not one word fits. ``prefix`` precedes the words in Markdown only.
+    """A block of at most ``max_lines`` lines; None if not one word fits. ``prefix`` is Markdown only.
 
     The Markdown holds the words that were set, joined by blanks, on one line.
     """
     lines = wrap(words, setting, width, max_lines)
     if not lines:
         return None
-    ink, pos, x_max = Box(width, 0.0, 0.0), len(prefix), 0.0
-    y = max(setting.size * 0.95, max(box.up for _, box in lines[0]))
+    ink, pos, x_max, y, depth = Box(width, 0.0, 0.0), len(prefix), 0.0, 0.0, 0.0
     texts: list[str] = []
     for number, line in enumerate(lines):
-        start = setting.indent if number == 0 else setting.hang
+        rise = max(box.up for _, box in line)
+        y = max(y + setting.pitch, depth + rise + 2) if number else max(0.95 * setting.size, rise)
+        depth = y + max(box.down for _, box in line)
+        start = setting.hang if number else setting.indent
         x, gap = _align(line, start, setting, width, last=number == len(lines) - 1)
         for text, box in line:
             ink.place(box, x, y, pos)
@@ -88,14 +90,7 @@ def paragraph(
             x += box.width + gap
             pos += len(text) + 1
         x_max = max(x_max, x - gap)
-        y += max(setting.pitch, max(b.down for _, b in line) + _up(lines, number + 1) + 2)
-    last = y - max(setting.pitch, max(b.down for _, b in lines[-1]) + _up(lines, len(lines)) + 2)
-    height = last + max(0.3 * setting.size, max(b.down for _, b in lines[-1]))
-    return Block(prefix + " ".join(texts), x_max, height, ink)
-
-
-def _up(lines: list[list[tuple[str, Box]]], number: int) -> float:
-    return max(b.up for _, b in lines[number]) if number < len(lines) else 0.0
+    return Block(prefix + " ".join(texts), x_max, max(depth, y + 0.3 * setting.size), ink)
 
 
 def _align(

@@ -76,7 +76,7 @@ def _attempt(
 ) -> Block | None:
     pad = rng.uniform(0.2, 0.45) * size
     row_height = rng.uniform(1.3, 1.75) * size
-    n_rows = min(int((height - 4) // row_height), rng.randint(2, 5) if height < 400 else rng.randint(2, 8))
+    n_rows = min(int((height - 4) // row_height), rng.choice((2, 3, 3, 4, 4, 5)) if height < 400 else rng.randint(2, 8))
     n_columns = rng.randint(2, 4) if width < 400 else rng.randint(2, 6)
     if n_rows < least:
         return None
