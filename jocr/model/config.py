@@ -91,14 +91,15 @@ class OcrConfig:
         Raises:
             CheckpointError: the file asks for something this model is not (MLA, tied head, another gate).
         """
-        lang = {**raw, **raw.get("language_config", {})}
+        lang = _decoder_keys(raw)
         _refuse(lang)
         text = TextConfig(**{k: lang[k] for k in TextConfig.__dataclass_fields__ if lang.get(k) is not None})
         width = raw.get("vision_config", {}).get("width", {})
         sam = _pick(SamConfig, width.get("sam_vit_b", {}))
         clip = _pick(ClipConfig, width.get("clip-l-14-224", {}))
         image = raw.get("image_token_id", raw.get("image_token_index", 128815))
-        return cls(text, sam, clip, raw.get("mtp_num_heads", 1), raw.get("mtp_num_speculative_steps", 3), image)
+        heads = raw.get("mtp_num_heads", raw.get("num_nextn_predict_layers", 0))
+        return cls(text, sam, clip, heads, raw.get("mtp_num_speculative_steps", 3), image)
 
     @classmethod
     def load(cls, directory: str | Path) -> OcrConfig:
@@ -131,7 +132,7 @@ class OcrConfig:
                                  "model_type": "mlp_projector", "projector_type": "linear"},
             "tile_tag": "2D", "global_view_pos": "head",
             "image_token_id": self.image_token_id, "image_token_index": self.image_token_id,
-            "num_nextn_predict_layers": 1, "mtp_num_heads": self.mtp_num_heads,
+            "num_nextn_predict_layers": self.mtp_num_heads, "mtp_num_heads": self.mtp_num_heads,
             "mtp_num_speculative_steps": self.mtp_num_speculative_steps, "mtp_recursive": True,
             "mtp_share_embedding_weights": True, "mtp_share_lm_head": True, "mtp_share_norm": True, "mtp_moe": False,
         }  # fmt: skip
@@ -145,6 +146,17 @@ def _fields(cfg: Any) -> dict[str, Any]:
 def _pick(kind: Any, raw: dict[str, Any]) -> Any:
     known = {k: raw[k] for k in kind.__dataclass_fields__ if k in raw}
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()})
+
+
+def _decoder_keys(raw: dict[str, Any]) -> dict[str, Any]:
+    """The decoder's keys: those on top win over ``language_config``, as in the published code.
+
+    ``rope_theta`` may also stand in ``rope_parameters``. A file without it means 10,000, the architecture's default
+    (DeepSeek-OCR's own config); the published model states 1,000,000.
+    """
+    lang = {**raw.get("language_config", {}), **{k: v for k, v in raw.items() if v is not None}}
+    rope = lang.get("rope_parameters") or {}
+    return {"rope_theta": rope.get("rope_theta", 10_000.0), **lang}
 
 
 def _refuse(lang: dict[str, Any]) -> None:

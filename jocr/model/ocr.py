@@ -58,6 +58,10 @@ class OcrModel(nn.Module):
         nn.init.normal_(self.lm_head.weight, std=0.02)
         if cfg.mtp_num_heads:
             self.mtp_module = DraftModule(cfg.text, cfg.mtp_num_heads)
+        # A checkpoint whose draft head does not share the verifier's tensors brings its own (see weights.load_model).
+        self.mtp_embed_tokens: nn.Embedding | None = None
+        self.mtp_norm: RMSNorm | None = None
+        self.mtp_lm_head: nn.Linear | None = None
         self.rotary = Rotary(cfg.text)
 
     def encode(self, pixels: Tensor) -> Tensor:
@@ -104,4 +108,13 @@ class OcrModel(nn.Module):
     def draft(self, embedded: Tensor, hidden: Tensor, positions: Tensor, longest: int, attend: Attend) -> Tensor:
         """One application of the draft head -> post-norm states (B, T, H)."""
         cos, sin = self.rotary(positions, longest, embedded)
-        return self.model.norm(self.mtp_module.heads[0](embedded, hidden, cos, sin, attend))
+        norm = self.mtp_norm or self.model.norm
+        return norm(self.mtp_module.heads[0](embedded, hidden, cos, sin, attend))
+
+    def draft_embed(self, ids: Tensor) -> Tensor:
+        """Token ids -> what the draft head reads of them; the verifier's embedding in the published checkpoint."""
+        return (self.mtp_embed_tokens or self.model.embed_tokens)(ids)
+
+    def draft_logits(self, hidden: Tensor) -> Tensor:
+        """The draft head's states -> logits; the verifier's lm_head in the published checkpoint."""
+        return (self.mtp_lm_head or self.lm_head)(hidden)

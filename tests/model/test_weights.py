@@ -1,0 +1,297 @@
+"""Checkpoints: round trip, layout, precise complaints, duplicates, memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from tiny_model import PROCESSOR, TINY
+
+from jocr.errors import CheckpointError
+from jocr.model.config import OcrConfig
+from jocr.model.hub import resolve_checkpoint, revision
+from jocr.model.ocr import OcrModel
+from jocr.model.shards import INDEX, SINGLE, read_header
+from jocr.model.weights import load_model, save_checkpoint
+from jocr.pages.tiles import ProcessorConfig
+
+
+@pytest.fixture
+def saved(tmp_path, tiny, tokenizer):
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "ck")
+    return tmp_path / "ck"
+
+
+def change(directory, edit) -> None:
+    tensors = load_file(directory / SINGLE)
+    edit(tensors)
+    save_file({name: t.contiguous() for name, t in tensors.items()}, directory / SINGLE)
+
+
+def same(a: OcrModel, b: OcrModel) -> bool:
+    mine, theirs = a.state_dict(), b.state_dict()
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[k], theirs[k]) for k in mine)
+
+
+def test_published_names_and_shapes(shared_data) -> None:
+    rows = (shared_data / "jina-ocr-v1.tensors.tsv").read_text().splitlines()
+    want = dict(row.split("\t") for row in rows if not row.startswith("#"))
+    with torch.device("meta"):
+        state = OcrModel(OcrConfig()).state_dict()
+    assert {name: "x".join(map(str, t.shape)) for name, t in state.items()} == want
+    assert len(want) == 2722
+    assert sum(t.numel() for t in state.values()) == 3_372_238_080
+
+
+def test_round_trip(saved, tiny) -> None:
+    others = {"generation_config.json", "processor_config.json", "tokenizer.json", "tokenizer_config.json"}
+    assert {p.name for p in saved.iterdir()} == {"config.json", SINGLE, *others}
+    assert same(load_model(saved), tiny)
+    assert ProcessorConfig.load(saved) == PROCESSOR
+    assert OcrConfig.load(saved) == TINY
+    assert not any(p.name.startswith(".") for p in saved.parent.iterdir())
+
+
+def test_the_file_is_what_the_library_reads(saved, tiny) -> None:
+    state = tiny.state_dict()
+    with safe_open(saved / SINGLE, "pt") as file:
+        assert file.metadata() == {"format": "pt"}
+        assert set(file.keys()) == set(state)
+        assert all(torch.equal(file.get_tensor(name), state[name]) for name in state)
+
+
+def test_sharded_with_index(tmp_path, tiny, tokenizer) -> None:
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path, shard_bytes=100_000)
+    shards = sorted(tmp_path.glob("model-*.safetensors"))
+    assert len(shards) > 2
+    index = json.loads((tmp_path / INDEX).read_text())
+    assert set(index["weight_map"]) == set(tiny.state_dict())
+    assert same(load_model(tmp_path), tiny)
+    shards[1].unlink()
+    with pytest.raises(CheckpointError, match=shards[1].name):
+        load_model(tmp_path)
+
+
+def test_bf16_on_disk_fp32_in_memory_and_back(tmp_path, tiny, tokenizer) -> None:
+    half = tiny.to(torch.bfloat16)
+    save_checkpoint(half, tokenizer, PROCESSOR, tmp_path)
+    assert read_header(tmp_path / SINGLE)["lm_head.weight"].dtype == torch.bfloat16
+    assert json.loads((tmp_path / "config.json").read_text())["torch_dtype"] == "bfloat16"
+    wide = load_model(tmp_path)
+    assert wide.lm_head.weight.dtype == torch.float32
+    assert same(wide.to(torch.bfloat16), half)
+
+
+def test_all_problems_are_listed_at_once(saved) -> None:
+    def edit(t) -> None:
+        del t["model.norm.weight"], t["model.layers.1.mlp.experts.3.up_proj.weight"]
+        t["model.extra"] = torch.zeros(2)
+        t["lm_head.weight"] = torch.zeros(5, 6)
+
+    change(saved, edit)
+    with pytest.raises(CheckpointError) as error:
+        load_model(saved)
+    for line in (
+        "missing: model.norm.weight (64,)",
+        "missing: model.layers.1.mlp.experts.3.up_proj.weight (32, 64)",
+        "unexpected: model.extra (2,)",
+        "shape: lm_head.weight is (5, 6), expected (268, 64)",
+    ):
+        assert line in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"12345", struct.pack("<Q", 1 << 40) + b"{}", struct.pack("<Q", 4) + b"nope"])
+def test_damaged_files(saved, content: bytes) -> None:
+    (saved / SINGLE).write_bytes(content)
+    with pytest.raises(CheckpointError, match=SINGLE):
+        load_model(saved)
+
+
+def test_truncated_file(saved) -> None:
+    raw = (saved / SINGLE).read_bytes()
+    (saved / SINGLE).write_bytes(raw[:-1])
+    with pytest.raises(CheckpointError, match="truncated"):
+        load_model(saved)
+
+
+def test_no_weights_no_pickle_no_config(saved, tmp_path) -> None:
+    (saved / SINGLE).rename(saved / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match="only safetensors"):
+        load_model(saved)
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        load_model(tmp_path)
+
+
+def test_index_cannot_leave_its_directory(saved) -> None:
+    (saved / INDEX).write_text(json.dumps({"weight_map": {"a": "../other.safetensors"}}))
+    with pytest.raises(CheckpointError, match="outside"):
+        load_model(saved)
+
+
+DUPLICATES = {
+    "mtp_embed_tokens.weight": "model.embed_tokens.weight",
+    "mtp_module.heads.0.shared_head.norm.weight": "model.norm.weight",
+    "mtp_module.heads.0.shared_head.head.weight": "lm_head.weight",
+    "mtp_module.shared_head.weight": "lm_head.weight",
+}
+
+
+def test_identical_duplicates_are_dropped(saved, tiny) -> None:
+    change(saved, lambda t: t.update({name: t[original].clone() for name, original in DUPLICATES.items()}))
+    assert same(load_model(saved), tiny)
+
+
+def test_differing_duplicates_are_used_by_the_draft_head(saved, tiny, tokenizer, caplog) -> None:
+    names = list(DUPLICATES)[:3]
+    change(saved, lambda t: t.update({name: t[DUPLICATES[name]] * 2 for name in names}))
+    with caplog.at_level(logging.WARNING):
+        model = load_model(saved)
+    assert all(any(name in message for message in caplog.messages) for name in names)
+    ids = torch.arange(5)
+    state = torch.randn(1, 5, 64)
+    embedded = tiny.embed(ids)[None]
+    positions = ids[None]
+    from jocr.model.decoder import causal
+
+    assert torch.equal(model.embed(ids), tiny.embed(ids))
+    assert torch.equal(model.draft_embed(ids), 2 * tiny.draft_embed(ids))
+    mine = model.draft(embedded, state, positions, 5, causal)
+    theirs = tiny.draft(embedded, state, positions, 5, causal)
+    torch.testing.assert_close(mine, 2 * theirs)
+    torch.testing.assert_close(model.draft_logits(state), 2 * tiny.draft_logits(state))
+    save_checkpoint(model, tokenizer, PROCESSOR, saved)
+    assert same(load_model(saved), model)
+
+
+def test_misshapen_duplicate_is_an_error(saved) -> None:
+    change(saved, lambda t: t.update({"mtp_embed_tokens.weight": torch.zeros(3, 3)}))
+    with pytest.raises(CheckpointError, match=r"mtp_embed_tokens\.weight is \(3, 3\)"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("heads", [0, None])
+def test_checkpoint_without_a_draft_head(saved, caplog, heads) -> None:
+    change(saved, lambda t: [t.pop(name) for name in list(t) if name.startswith("mtp_")])
+    with pytest.raises(CheckpointError, match=r"missing: mtp_module\.heads\.0\.enorm"):
+        load_model(saved)
+    config = json.loads((saved / "config.json").read_text())
+    config = {k: v for k, v in config.items() if k not in ("mtp_num_heads", "num_nextn_predict_layers")}
+    (saved / "config.json").write_text(json.dumps(config if heads is None else config | {"mtp_num_heads": 0}))
+    with caplog.at_level(logging.WARNING):
+        model = load_model(saved)
+    assert not hasattr(model, "mtp_module")
+    assert "no draft head" in caplog.text
+
+
+def test_saving_replaces_a_checkpoint_and_nothing_else(tmp_path, tiny, tokenizer) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "thesis.tex").write_text("x")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "a")
+    assert (tmp_path / "a" / "thesis.tex").exists()
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "b", shard_bytes=100_000)
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "b")
+    assert not (tmp_path / "b" / INDEX).exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_failed_save_leaves_the_old_checkpoint(saved, tiny, monkeypatch, tokenizer) -> None:
+    before = revision(saved)
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("jocr.model.weights.write_shards", broken)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(tiny, tokenizer, PROCESSOR, saved)
+    assert revision(saved) == before
+    assert [p.name for p in saved.parent.iterdir()] == ["ck"]
+
+
+def test_revision_follows_content_only(saved, tmp_path, tiny, tokenizer) -> None:
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "again")
+    assert revision(saved) == revision(tmp_path / "again")
+    with torch.no_grad():
+        tiny.model.norm.weight[0] += 1
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "again")
+    assert revision(saved) != revision(tmp_path / "again")
+
+
+def test_rope_theta_and_precedence() -> None:
+    raw = TINY.to_dict()
+    raw["language_config"] = {**raw["language_config"], "rope_theta": 5.0, "hidden_size": 7}
+    assert OcrConfig.from_dict(raw) == TINY  # what stands on top wins
+    for place in (raw, raw["language_config"]):
+        del place["rope_theta"]
+    assert OcrConfig.from_dict(raw).text.rope_theta == 10_000
+    assert OcrConfig.from_dict(raw | {"rope_parameters": {"rope_theta": 3.0}}).text.rope_theta == 3.0
+
+
+@pytest.mark.parametrize("change", [{"use_mla": True}, {"scoring_func": "sigmoid"}, {"tie_word_embeddings": True}])
+def test_other_architectures_are_refused(change) -> None:
+    with pytest.raises(CheckpointError, match=next(iter(change))):
+        OcrConfig.from_dict(TINY.to_dict() | change)
+
+
+def test_resolve(tmp_path, monkeypatch, capsys) -> None:
+    assert resolve_checkpoint(str(tmp_path)) == tmp_path
+    (tmp_path / "f").write_text("")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for bad in (str(tmp_path / "f"), "./nowhere", "nowhere", ""):
+        with pytest.raises(CheckpointError):
+            resolve_checkpoint(bad)
+    assert capsys.readouterr().err == ""
+
+
+def test_hub_id_comes_from_the_local_cache_with_its_licence(tmp_path, saved, monkeypatch, capsys) -> None:
+    calls = []
+
+    def snapshot(name, **more):
+        calls.append((name, more.get("local_files_only", False)))
+        if more.get("local_files_only"):
+            return str(saved)
+        raise AssertionError("a complete cache needs no download")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    assert resolve_checkpoint("jinaai/jina-ocr-v1") == saved
+    assert calls == [("jinaai/jina-ocr-v1", True)]
+    assert "CC BY-NC 4.0" in capsys.readouterr().err
+    (saved / SINGLE).unlink()
+    with pytest.raises(CheckpointError, match="cannot be downloaded"):
+        resolve_checkpoint("jinaai/jina-ocr-v1")
+    assert len(calls) == 3
+
+
+MEASURE = """
+import resource, sys, torch
+from jocr.model.weights import load_model
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+model = load_model(sys.argv[1], dtype=getattr(torch, sys.argv[2]))
+held = sum(p.nbytes for p in model.parameters())
+print(held, peak() - before)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_loading_holds_the_weights_once(tmp_path, tokenizer, dtype) -> None:
+    from dataclasses import replace
+
+    cfg = replace(TINY, text=replace(TINY.text, vocab_size=60_000, hidden_size=256))
+    with torch.device("meta"):
+        model = OcrModel(cfg)
+    model = model.to(torch.float32).to_empty(device="cpu")
+    save_checkpoint(model, tokenizer, PROCESSOR, tmp_path)
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(tmp_path), dtype], capture_output=True, text=True,
+                          cwd=Path(__file__).parents[2], check=True)  # fmt: skip
+    held, grown = map(int, done.stdout.split())
+    assert held > 60e6
+    assert grown < held + 50e6
