@@ -1,0 +1,1 @@
+"""Losses map tensors to (loss, metrics): no model, no input or output."""

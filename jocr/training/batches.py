@@ -1,0 +1,80 @@
+"""Examples of one size -> tensors; and an endless, seeded stream of them drawn as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from jocr.losses.sft import IGNORE
+from jocr.training.examples import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B pages with the same grid; V views each, R response rows (padded).
+
+    pixels (B, V, 3, S, S); ids (B, R) inputs after the prompt, shifted right by the last prompt token;
+    targets (B, R); looks (2, B, R); patch_glyphs (B, V, P, P); cell_glyphs (B, V, C, CELL_GLYPHS).
+    """
+
+    pixels: Tensor
+    grid: tuple[int, int] | None
+    instruction: Tensor  # (B,)
+    ids: Tensor
+    targets: Tensor
+    looks: Tensor
+    patch_glyphs: Tensor
+    cell_glyphs: Tensor
+
+
+def collate(examples: list[Example], pad: int) -> Batch:
+    longest = max(len(e.ids) for e in examples)
+    ids = np.full((len(examples), longest), pad, np.int64)
+    targets = np.full((len(examples), longest), IGNORE, np.int64)
+    looks = np.full((2, len(examples), longest), IGNORE, np.int64)
+    for i, e in enumerate(examples):
+        ids[i, : len(e.ids) - 1] = e.ids[:-1]
+        targets[i, : len(e.ids)] = e.ids
+        looks[:, i, : len(e.ids)] = e.looks
+    grey = torch.from_numpy(np.stack([e.pixels for e in examples])).float() / 127.5 - 1.0
+    return Batch(
+        grey[:, :, None].expand(-1, -1, 3, -1, -1), examples[0].grid,
+        torch.tensor([e.instruction for e in examples]),
+        *(torch.from_numpy(a) for a in (ids, targets, looks)),
+        torch.from_numpy(np.stack([e.patch_glyphs for e in examples])),
+        torch.from_numpy(np.stack([e.cell_glyphs for e in examples])),
+    )  # fmt: skip
+
+
+class Pool:
+    """Draws pages of one kind and size ahead, sorts them by length, and deals batches; each page is used ``reuse`` times.
+
+    Args:
+        draw: seed -> Example.
+        seeds: the endless seeds of this rank.
+        size: pages drawn at a time.
+        batch: pages per batch.
+        reuse: how often a drawn page is dealt before it is dropped.
+    """
+
+    def __init__(self, draw: Callable[[int], Example], seeds: Iterator[int], size: int, batch: int, reuse: int = 1):
+        self.draw, self.seeds, self.size, self.batch, self.reuse = draw, seeds, size, batch, reuse
+        self.pages: list[Example] = []
+        self.ready: list[list[Example]] = []
+        self.left = 0
+
+    def deal(self, rng: np.random.Generator) -> list[Example]:
+        if not self.ready:
+            if self.left == 0:
+                self.pages = [self.draw(next(self.seeds)) for _ in range(self.size)]
+                self.left = self.reuse
+            self.left -= 1
+            order = sorted(range(self.size), key=lambda i: len(self.pages[i].ids) + rng.uniform(-4, 4))
+            ordered = [self.pages[i] for i in order]
+            self.ready = [ordered[i : i + self.batch] for i in range(0, self.size - self.batch + 1, self.batch)]
+            rng.shuffle(self.ready)  # type: ignore[arg-type]
+        return self.ready.pop()
