@@ -1,0 +1,56 @@
+"""A preallocated, slotted cache: keys and values of the verifier's layers and of the draft block, and the verifier's states.
+
+One slot holds one page. Rows past a page's committed length may hold rejected tokens; they are overwritten before
+anything attends to them, because every row is written before it is read and attention ends at the row itself.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from jocr.model.config import TextConfig
+
+GRAIN = 256  # positions; capacity grows in multiples of this
+
+
+class SlotCache:
+    """Storage for ``slots`` pages of up to ``capacity`` positions.
+
+    Attributes:
+        k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's.
+        hidden: (slots, capacity, H), the verifier's post-norm state of every position.
+    """
+
+    def __init__(self, cfg: TextConfig, slots: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
+        self.cfg, self.slots = cfg, slots
+        self.free = list(range(slots - 1, -1, -1))
+        self._like = {"dtype": dtype, "device": device}
+        self._allocate(-(-capacity // GRAIN) * GRAIN)
+
+    def _allocate(self, capacity: int) -> None:
+        cfg = self.cfg
+        shape = (cfg.num_hidden_layers + 1, self.slots, cfg.num_attention_heads, capacity, cfg.head_dim)
+        self.capacity = capacity
+        self.k: Tensor = torch.empty(shape, **self._like)
+        self.v: Tensor = torch.empty(shape, **self._like)
+        self.hidden: Tensor = torch.empty((self.slots, capacity, cfg.hidden_size), **self._like)
+
+    def reserve(self, length: int) -> None:
+        """Make room for ``length`` positions in every slot; what is stored stays."""
+        if length <= self.capacity:
+            return
+        k, v, hidden, old = self.k, self.v, self.hidden, self.capacity
+        self._allocate(max(-(-length // GRAIN) * GRAIN, min(2 * old, self.cfg.max_position_embeddings)))
+        self.k[:, :, :, :old], self.v[:, :, :, :old], self.hidden[:, :old] = k, v, hidden
+
+    def lease(self) -> int:
+        """Take a free slot.
+
+        Raises:
+            IndexError: every slot is taken.
+        """
+        return self.free.pop()
+
+    def release(self, slot: int) -> None:
+        self.free.append(slot)

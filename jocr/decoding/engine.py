@@ -1,0 +1,141 @@
+"""The decoder over this project's own model code: pages in, transcripts out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from jocr.decoding.depth import DepthPolicy
+from jocr.decoding.protocol import EngineInfo
+from jocr.decoding.scheduler import Finished, Job, Scheduler
+from jocr.decoding.stats import Stats
+from jocr.decoding.steps import Steps
+from jocr.decoding.stopping import Guard, Stopper
+from jocr.model.config import OcrConfig
+from jocr.model.ocr import PageViews
+from jocr.model.prompts import prompt_ids
+from jocr.model.tokenizer import Tokenizer
+from jocr.pages.tiles import ProcessorConfig, Views, normalise, page_views
+from jocr.records import PageInput, Transcript
+
+Encode = Callable[[PageViews], Tensor]
+"""One page's views -> its visual tokens in prompt order, (n, H)."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a page beside its end token. ``None``: the checkpoint's positions; no time limit."""
+
+    max_tokens: int | None = None
+    page_seconds: float | None = None  # wall time from admission (image decoding) to the end
+
+
+class TorchDecoder:
+    """Implements ``Decoder``.
+
+    Args:
+        encode: the vision part of the model.
+        drafting: whether the draft's cache is kept (False for plain decoding).
+        make_guard: a loop guard for each page, or None for none.
+    """
+
+    def __init__(self, *, cfg: OcrConfig, encode: Encode, steps: Steps, policy: DepthPolicy, drafting: bool,
+                 tokenizer: Tokenizer, processor: ProcessorConfig, info: EngineInfo, limits: Limits,
+                 make_guard: Callable[[], Guard] | None = None) -> None:  # fmt: skip
+        self.cfg, self.encode, self.steps, self.policy, self.drafting = cfg, encode, steps, policy, drafting
+        self.tokenizer, self.processor, self.info, self.limits = tokenizer, processor, info, limits
+        self.make_guard = make_guard
+        self.stats = Stats()
+
+    def decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
+        """One transcript for each page, in order of completion."""
+        scheduler = Scheduler(self.steps, self.policy, self.drafting, self.stats)
+        failed: list[Transcript] = []
+        admitted: dict[str, list[float]] = {}
+        for finished in scheduler.run(self._jobs(pages, failed, admitted)):
+            yield from _drain(failed)
+            yield self._transcript(finished, admitted[finished.job.page_id].pop(0))
+        yield from _drain(failed)
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+    def _jobs(self, pages: Iterable[PageInput], failed: list[Transcript],
+              admitted: dict[str, list[float]]) -> Iterator[Job]:  # fmt: skip
+        """Pages ready to decode; those that cannot be made ready go to ``failed``."""
+        for page in pages:
+            begun = perf_counter()
+            try:
+                job = self.prepare(page)
+            except Exception as error:  # a page's failure is this page's result
+                failed.append(_failure(page.page_id, error, perf_counter() - begun))
+                continue
+            self.stats.encode_seconds += perf_counter() - begun
+            admitted.setdefault(page.page_id, []).append(begun)
+            yield job
+
+    @torch.inference_mode()
+    def prepare(self, page: PageInput) -> Job:
+        """PNG bytes -> views -> visual tokens and prompt.
+
+        Raises:
+            ValueError: the image cannot be decoded, or the prompt leaves no room for text.
+        """
+        begun = perf_counter()
+        views = page_views(_open(page.png), self.processor)
+        visual = self.encode(_to_model(views))
+        ids = prompt_ids(self.tokenizer, page.instruction, visual.shape[0])
+        room = self.cfg.text.max_position_embeddings - len(ids)
+        if room <= 0:
+            raise ValueError(f"the prompt takes {len(ids)} of {self.cfg.text.max_position_embeddings} positions")
+        limit = min(room, page.max_tokens, self.limits.max_tokens or room)
+        guard = self.make_guard() if self.make_guard else None
+        stopper = Stopper(self.tokenizer.eos_id, limit, guard, self.limits.page_seconds)
+        stopper.begun = begun
+        return Job(page.page_id, torch.tensor(ids), visual, limit, stopper)
+
+    def _transcript(self, end: Finished, begun: float) -> Transcript:
+        seconds = perf_counter() - begun
+        if end.error is not None:
+            return _failure(end.job.page_id, end.error, seconds)
+        page, stopper = end.state, end.job.stopper
+        counts: dict[str, Any] = {}
+        if page is not None:
+            counts = {"rounds": page.rounds, "drafted": tuple(page.drafted), "accepted": tuple(page.accepted)}
+        return Transcript(
+            end.job.page_id, self.tokenizer.decode(end.tokens), tuple(end.tokens), stopper.stop or "error",
+            end.job.ids.shape[0], seconds, detail=stopper.detail, **counts,
+        )  # fmt: skip
+
+
+def _open(png: bytes) -> Image.Image:
+    try:
+        return Image.open(io.BytesIO(png)).convert("RGB")
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+        raise ValueError(f"image_error: {error}") from error
+
+
+def _to_model(views: Views) -> PageViews:
+    def tensor(pixels: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(normalise(pixels)))
+
+    return PageViews(tensor(views.global_view), tensor(views.tiles), views.grid)
+
+
+def _failure(page_id: str, error: Exception, seconds: float) -> Transcript:
+    text = str(error)
+    detail = text if text.startswith("image_error") else f"engine_error: {type(error).__name__}: {text}"
+    return Transcript(page_id, "", (), "error", 0, seconds, detail=detail)
+
+
+def _drain(failed: list[Transcript]) -> Iterator[Transcript]:
+    while failed:
+        yield failed.pop(0)

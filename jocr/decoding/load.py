@@ -1,0 +1,135 @@
+"""From a checkpoint's name to a decoder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+
+from jocr.decoding.cache import GRAIN, SlotCache
+from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedDepth
+from jocr.decoding.engine import Limits, TorchDecoder
+from jocr.decoding.fake import FakeDecoder
+from jocr.decoding.protocol import Decoder, EngineInfo
+from jocr.decoding.steps import Steps
+from jocr.decoding.stopping import Guard
+from jocr.decoding.torch_steps import TorchSteps
+from jocr.errors import ConfigError, EngineError
+from jocr.model.ocr import OcrModel
+from jocr.model.tokenizer import Tokenizer, load_tokenizer
+from jocr.model.weights import load_model, resolve_checkpoint, revision
+from jocr.pages.tiles import ProcessorConfig
+
+Backend = Literal["auto", "compiled", "torch"]
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def load_decoder(model: str, *, depth: str | int = "auto", device: str = "auto", dtype: str | None = None,
+                 batch: int = 8, max_tokens: int | None = None, page_seconds: float | None = None) -> Decoder:  # fmt: skip
+    """Load a checkpoint and make a decoder of it.
+
+    Args:
+        model: ``nano``, ``fake``, a checkpoint directory or a hub id.
+        depth: draft tokens a round, 0..5, or ``auto``.
+        device: ``auto`` takes a CUDA device where there is one.
+        dtype: ``float32`` or ``bfloat16``; None takes fp32 for small models on a CPU and bf16 otherwise.
+        batch: pages decoded at once.
+        max_tokens: most tokens of any page; None for what the checkpoint's positions allow.
+        page_seconds: wall time one page may take.
+
+    Raises:
+        ConfigError: a value out of range.
+        CheckpointError: the checkpoint is not there or not whole.
+        EngineError: the device is not there.
+    """
+    if model == "fake":
+        return FakeDecoder()
+    depth = parse_depth(depth)
+    place = pick_device(device)
+    directory = resolve_checkpoint(model)
+    kind = pick_dtype(dtype, place, _bytes(directory))
+    loaded = load_model(directory, dtype=kind, device=str(place))
+    return make_decoder(
+        loaded, load_tokenizer(directory), ProcessorConfig.load(directory), name=model, revision=revision(directory),
+        depth=depth, batch=batch, limits=Limits(max_tokens, page_seconds),
+    )  # fmt: skip
+
+
+def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConfig, *, name: str = "memory",
+                 revision: str = "", depth: str | int = "auto", batch: int = 8, limits: Limits | None = None,
+                 backend: Backend = "auto",
+                 make_guard: Callable[[], Guard] | None = None) -> TorchDecoder:  # fmt: skip
+    """A decoder over a model in memory (one being trained, for instance; its weights may be copied, so make a new
+    decoder after an update)."""
+    depth = parse_depth(depth) if model.cfg.mtp_num_heads else 0
+    weight = model.lm_head.weight
+    cache = SlotCache(model.cfg.text, batch, GRAIN, weight.dtype, weight.device)
+    steps = make_steps(model, cache, backend)
+    info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
+                      str(depth), steps.guarantee if depth else "exact")  # fmt: skip
+    return TorchDecoder(
+        cfg=model.cfg, encode=model.encode_page, steps=steps, policy=make_policy(depth), drafting=depth != 0,
+        tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(), make_guard=make_guard,
+    )  # fmt: skip
+
+
+def make_steps(model: OcrModel, cache: SlotCache, backend: Backend = "auto") -> Steps:
+    """The fastest steps for this model and device, or those asked for."""
+    return TorchSteps(model, cache)
+
+
+def make_policy(depth: str | int) -> DepthPolicy:
+    return AutoDepth(Costs()) if depth == "auto" else FixedDepth(int(depth))
+
+
+def parse_depth(depth: str | int) -> str | int:
+    """``auto`` or 0..5.
+
+    Raises:
+        ConfigError: anything else.
+    """
+    if depth == "auto":
+        return depth
+    if str(depth) not in {str(i) for i in range(MAX_DEPTH + 1)}:
+        raise ConfigError(f"draft depth {depth!r}: give a number from 0 to {MAX_DEPTH}, or auto")
+    return int(depth)
+
+
+def pick_device(device: str) -> torch.device:
+    """
+    Raises:
+        EngineError: there is no such device.
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+        torch.empty(1, device=place)
+    except (RuntimeError, AssertionError) as error:
+        raise EngineError(f"no device {device!r} here: {str(error).splitlines()[0]}") from error
+    return place
+
+
+def pick_dtype(dtype: str | None, device: torch.device, size: int) -> torch.dtype:
+    """fp32 for checkpoints under 1 GB on a CPU, else bf16, unless said otherwise."""
+    if dtype is None:
+        return torch.float32 if device.type == "cpu" and size < 1 << 30 else torch.bfloat16
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype {dtype!r}: give float32 or bfloat16")
+    return DTYPES[dtype]
+
+
+def engine_name(steps: Steps) -> str:
+    try:
+        version = importlib.metadata.version("jocr")
+    except importlib.metadata.PackageNotFoundError:
+        version = "0"
+    return f"jocr-{type(steps).__name__.removesuffix('Steps').lower()} {version} (torch {torch.__version__})"
+
+
+def _bytes(directory: object) -> int:
+    from pathlib import Path
+
+    return sum(p.stat().st_size for p in Path(str(directory)).glob("*.safetensors"))

@@ -1,0 +1,133 @@
+"""Continuous batching: pages come and go one by one while the others decode.
+
+Between two rounds at most one waiting page is prefilled, so a long prompt delays the running pages once and no more.
+A page's result does not depend on which pages it shares rounds with (see ``Steps.guarantee``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+from torch import Tensor
+
+from jocr.decoding.depth import DepthPolicy
+from jocr.decoding.speculative import PageState, Round, book, speculate
+from jocr.decoding.stats import Stats
+from jocr.decoding.steps import Steps
+from jocr.decoding.stopping import Stopper
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A page ready to decode: prompt ids (T,), its visual tokens (n, H) or None, and what ends it."""
+
+    page_id: str
+    ids: Tensor
+    visual: Tensor | None
+    limit: int
+    stopper: Stopper
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A page that ended; ``error`` where it failed."""
+
+    job: Job
+    state: PageState | None
+    tokens: list[int]
+    error: Exception | None = None
+
+
+class Scheduler:
+    """Decodes jobs with up to ``steps.cache.slots`` of them at a time."""
+
+    def __init__(self, steps: Steps, policy: DepthPolicy, drafting: bool, stats: Stats) -> None:
+        self.steps, self.policy, self.drafting, self.stats = steps, policy, drafting, stats
+        self.running: list[tuple[Job, PageState]] = []
+
+    def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
+        """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears."""
+        waiting: Job | None = next(jobs, None)
+        try:
+            while waiting is not None or self.running:
+                if waiting is not None and self.steps.cache.free:
+                    yield from self._admit(waiting)
+                    waiting = next(jobs, None)
+                if self.running:
+                    yield from self._round()
+        finally:
+            for _, page in self.running:
+                self.steps.cache.release(page.slot)
+            self.running = []
+
+    def _admit(self, job: Job) -> Iterator[Finished]:
+        if job.stopper.stop is not None:
+            yield Finished(job, None, [])
+            return
+        cache = self.steps.cache
+        slot = cache.lease()
+        begun = perf_counter()
+        try:
+            cache.reserve(job.ids.shape[0] + 1)
+            first = self.steps.prefill(slot, job.ids, job.visual, self.drafting)
+        except Exception as error:  # a page's failure is this page's result
+            cache.release(slot)
+            yield Finished(job, None, [], error)
+            return
+        self.stats.prefill_seconds += perf_counter() - begun
+        prompt = job.ids.shape[0]
+        page = PageState(job.page_id, slot, prompt, job.limit, [], prompt, belief=self.policy.admit())
+        self.running.append((job, page))
+        job.stopper.take(page.tokens, [first])
+        yield from self._retire()
+
+    def _round(self) -> Iterator[Finished]:
+        pages = [page for _, page in self.running]
+        depth = self.policy.choose([page.belief for page in pages]) if self.drafting else 0
+        depths = [min(depth, page.limit - len(page.tokens) - 1) for page in pages]
+        try:
+            self.steps.cache.reserve(max(page.length for page in pages) + depth + 1)
+            outcome = speculate(self.steps, pages, depths)
+        except Exception as error:
+            yield from self._isolate(error)
+            return
+        self._book(pages, depths, outcome)
+        yield from self._retire()
+
+    def _book(self, pages: list[PageState], depths: list[int], outcome: Round) -> None:
+        self.policy.observe([page.belief for page in pages], depths, outcome.accepted, outcome.seconds)
+        before = sum(len(page.tokens) for page in pages)
+        for (job, page), depth, span, accepted in zip(
+            self.running, depths, outcome.spans, outcome.accepted, strict=True
+        ):
+            book(page, depth, accepted)
+            job.stopper.take(page.tokens, span)
+        self.stats.round(depths, sum(len(page.tokens) for page in pages) - before, outcome.seconds)
+
+    def _isolate(self, error: Exception) -> Iterator[Finished]:
+        """A round failed: repeat it page by page, so that only the page that causes it pays."""
+        survivors = []
+        for job, page in self.running:
+            try:
+                if len(self.running) == 1:
+                    raise error
+                outcome = speculate(self.steps, [page], [0])
+            except Exception as own:
+                self.steps.cache.release(page.slot)
+                yield Finished(job, page, page.tokens, own)
+                continue
+            job.stopper.take(page.tokens, outcome.spans[0])
+            survivors.append((job, page))
+        self.running = survivors
+        yield from self._retire()
+
+    def _retire(self) -> Iterator[Finished]:
+        ended = [(job, page) for job, page in self.running if job.stopper.stop is not None]
+        self.running = [(job, page) for job, page in self.running if job.stopper.stop is None]
+        for job, page in ended:
+            self.steps.cache.release(page.slot)
+        self.stats.pages += len(ended)
+        for job, page in ended:
+            yield Finished(job, page, job.stopper.trim(page.tokens))

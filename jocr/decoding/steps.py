@@ -1,0 +1,50 @@
+"""What decoding asks of a model: fill a page's cache, run a few rows of several pages, draft a few tokens.
+
+The scheduler knows this interface only. ``TorchSteps`` runs anywhere; ``CompiledSteps`` is the same arithmetic for
+small fp32 models on a CPU, where the overhead of single operations would dominate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from jocr.decoding.cache import SlotCache
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Consecutive rows of one page: ``tokens`` stand at positions ``start``, ``start + 1`` ... of slot ``slot``."""
+
+    slot: int
+    start: int
+    tokens: Sequence[int]
+
+
+class Steps(Protocol):
+    """Greedy choices of the verifier and of the draft head, with the cache kept up to date."""
+
+    cache: SlotCache
+    guarantee: str  # "exact": a row's result does not depend on the other rows; else "up to near-ties"
+
+    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
+        """Fill a slot with a prompt, ids (T,) with visual rows (n, H); also the draft's cache where ``drafting``.
+
+        Returns:
+            the first token.
+        """
+        ...
+
+    def verify(self, pages: Sequence[Rows]) -> list[list[int]]:
+        """The verifier's choice after every row given; its states go to ``cache.hidden``."""
+        ...
+
+    def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
+        """Refill the draft's cache with committed rows, then propose ``depths[i]`` tokens after the last one.
+
+        The state before each row given must be in ``cache.hidden``.
+        """
+        ...
