@@ -1,1 +1,187 @@
-def judge_blank(grey): return False,"todo"
+"""Is there anything to read on this page image? Decided from pixels alone, with the evidence in numbers.
+
+Ink coverage does not answer it: a dark scan of an empty page has much "ink", a page with one word next to none. Here the
+ground (paper, shading, shadow) is estimated block by block and subtracted, what stands out by a local contrast becomes
+components, and components count when they look like glyphs: strokes instead of specks, or side by side in a line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageChops
+
+from jocr.pages.components import Components, find_components
+
+CONTRAST = 46  # grey levels (18 % of the range) that a mark must stand out; show-through at 12 % stays under it
+GRAIN = 4.0  # ... and this many times the image's own pixel noise
+SCATTER = 3.0  # in noise, ink per block, row or column varies at most this much more than independent specks make it
+NOISE_SHARE = 0.005  # less than this of the page is no noise but a few specks, or a word
+CROP = 200  # pixels of the shorter side under which an image is a cut-out, whose glyphs may touch its edge
+BAND = 256  # rows looked at first: most pages show their text there
+PICTURE_SHARE = 0.01  # one mark of this share of the page is content, whatever its shape
+PICTURE_SPREAD = 35.0  # grey levels of standard deviation in the ground itself: a picture, not paper
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    glyphs: int
+    lines: int
+    largest: float  # share of the page
+
+    @property
+    def content(self) -> bool:
+        return self.glyphs > 0 or self.largest >= PICTURE_SHARE
+
+
+def judge_blank(grey: np.ndarray) -> tuple[bool, str]:
+    """Whether a page shows nothing to read, and why.
+
+    Args:
+        grey: (H, W) uint8.
+
+    Returns:
+        (blank, evidence): blank for empty paper of any tone, noise, faint show-through, edge shadows and a few specks;
+        not blank for a single small word.
+    """
+    height, width = grey.shape
+    if min(height, width) < 8:
+        return True, f"{width}x{height} px hold no glyph"
+    ground, spread = _ground(grey)
+    threshold = min(255, round(max(CONTRAST, GRAIN * _grain(grey))))
+    mask = np.asarray(ImageChops.difference(Image.fromarray(grey), ground)) > threshold
+    share = np.count_nonzero(mask) / mask.size
+    head = f"{100 * share:.3f} % of the page stands out by more than {threshold} of 255"
+    if not share and spread < PICTURE_SPREAD:
+        return True, f"nothing stands out from the ground by more than {threshold} of 255"
+    busy = _busiest_band(mask)
+    if busy is not None and _scatter(busy) > SCATTER and (found := _look(busy, mask.size)).lines >= 3:
+        return False, f"{head}; {found.glyphs} glyph-like marks in {found.lines} lines within {BAND} rows"
+    scatter = _scatter(mask if share < 0.5 else grey < grey.mean())
+    if scatter < SCATTER and share > NOISE_SHARE:
+        return True, f"{head}, evenly strewn like noise (scatter {scatter:.2f} of {SCATTER})"
+    found = _look(mask, mask.size)
+    facts = f"{head}; {found.glyphs} glyph-like marks, {found.lines} lines, largest mark {100 * found.largest:.2f} %"
+    if spread >= PICTURE_SPREAD:
+        return False, f"{facts}; the ground varies by {spread:.0f} of 255 like a picture"
+    return not found.content, facts
+
+
+def _ground(grey: np.ndarray) -> tuple[Image.Image, float]:
+    """The page without its marks, in grey, and how much it varies off the edges (standard deviation).
+
+    Medians of blocks, medians of 5 x 5 of those, interpolated.
+    """
+    height, width = grey.shape
+    block = max(8, min(64, min(height, width) // 4) // 8 * 8)
+    rows, cols = -(-height // block), -(-width // block)
+    full = np.pad(grey, ((0, rows * block - height), (0, cols * block - width)), mode="edge")
+    sample = full[:: block // 8, :: block // 8].reshape(rows, 8, cols, 8).swapaxes(1, 2)
+    medians = np.median(sample.reshape(rows, cols, 64), axis=2)
+    around = np.pad(medians, 2, mode="reflect")  # a dark edge weighs one fifth there, paper the rest
+    windows = np.lib.stride_tricks.sliding_window_view(around, (5, 5)).reshape(rows, cols, 25)
+    smooth = Image.fromarray(np.median(windows, axis=2).astype(np.uint8))
+    drawn = smooth.resize((width, height), Image.Resampling.BILINEAR, box=(0, 0, width / block, height / block))
+    inner = medians[rows // 8 : rows - rows // 8, cols // 8 : cols - cols // 8]
+    return drawn, float(inner.std())
+
+
+def _grain(grey: np.ndarray) -> float:
+    """Standard deviation of pixel noise: from the median step between neighbours, which text leaves alone."""
+    some = grey[:: max(1, grey.shape[0] // 64)].astype(np.int16)
+    return float(np.median(np.abs(np.diff(some, axis=1)))) * 1.4826 / 2**0.5
+
+
+def _scatter(mask: np.ndarray) -> float:
+    """Variance of ink over what specks of the observed size, thrown at random, would give: 1 for noise.
+
+    The largest of three: per block (margins, pictures), per row and per column (lines of text).
+    """
+    share = np.count_nonzero(mask) / mask.size
+    block = max(8, min(32, min(mask.shape) // 6))
+    rows, cols = mask.shape[0] // block, mask.shape[1] // block
+    if rows * cols < 4 or not 0 < share < 1:
+        return float("inf")
+    across, down = _reach(mask, share), _reach(mask.T, share)
+    per_row, per_column = mask.mean(axis=1), mask.mean(axis=0)
+    cells = np.add.reduceat(mask[: rows * block, : cols * block], np.arange(0, cols * block, block), axis=1, dtype=np.int32)
+    cells = cells.reshape(rows, block, cols).sum(axis=1) / block**2
+    ink = share * (1 - share)
+    return max(
+        float(cells.var()) / (ink * across * down / block**2),
+        float(per_row.var()) / (ink * across / mask.shape[1]),
+        float(per_column.var()) / (ink * down / mask.shape[0]),
+    )
+
+
+def _reach(mask: np.ndarray, share: float) -> float:
+    """Sum of the autocorrelation along the columns at lags up to 8: the length of a speck in pixels."""
+    total = 1.0
+    for lag in range(1, 1 + max(1, min(8, min(mask.shape) // 32))):
+        both = np.count_nonzero(mask[:, lag:] & mask[:, :-lag]) / mask[:, lag:].size
+        total += 2 * max(0.0, (both - share**2) / (share * (1 - share)))
+    return total
+
+
+def _busiest_band(mask: np.ndarray) -> np.ndarray | None:
+    """The ``BAND`` rows with the most changes along them, or None where the page is not much taller."""
+    if mask.shape[0] < 2 * BAND:
+        return None
+    changes = np.add.reduceat(np.count_nonzero(mask[:, 1:] != mask[:, :-1], axis=1), np.arange(0, mask.shape[0], BAND))
+    top = min(int(changes.argmax()) * BAND, mask.shape[0] - BAND)
+    return mask[top : top + BAND]
+
+
+def _look(mask: np.ndarray, page_pixels: int) -> _Finding:
+    """Glyphs and lines among the components; on a page, those that touch its edge are shadows of the scanner."""
+    height, width = mask.shape
+    marks = find_components(mask)
+    if min(height, width) >= CROP:
+        inside = (marks.top > 1) & (marks.left > 1) & (marks.bottom < height - 1) & (marks.right < width - 1)
+        marks = marks.take(inside)
+    largest = float(marks.area.max(initial=0)) / page_pixels
+    big = max(height, width) / 2
+    sized = (np.maximum(marks.height, marks.width) >= 4) & (np.minimum(marks.height, marks.width) >= 2)
+    sized &= (marks.area >= 6) & (marks.height <= big) & (marks.width <= big)
+    marks = marks.take(sized)
+    strokes = _are_strokes(marks)
+    partners = np.maximum(_neighbours(marks), _neighbours(_turned(marks)))
+    alone = strokes & (np.minimum(marks.height, marks.width) >= 6) & (np.maximum(marks.height, marks.width) >= 8)
+    paired = (partners >= 2) | ((partners == 1) & strokes)
+    return _Finding(int((alone | paired).sum()), _count_lines(marks.take(paired)), largest)
+
+
+def _are_strokes(marks: Components) -> np.ndarray:
+    """Marks drawn with a pen rather than dropped: their box is neither nearly full nor, as with a hair, nearly empty."""
+    fill = marks.area / np.maximum(1, marks.height * marks.width)
+    return (fill < 0.62) & (fill > 0.1)
+
+
+def _turned(marks: Components) -> Components:
+    return Components(marks.left, marks.top, marks.right, marks.bottom, marks.area, marks.runs)
+
+
+def _neighbours(marks: Components) -> np.ndarray:
+    """For each mark, how many of the next two to its right (in reading order) belong to its line, both ways counted."""
+    count = np.zeros(len(marks), np.int64)
+    order = np.lexsort((marks.left, (marks.top + marks.bottom) // 2 // 8))
+    for shift in (0, 4):  # two sets of 8-pixel rows, half a row apart: a line never falls between both
+        order = np.lexsort((marks.left, ((marks.top + marks.bottom) // 2 + shift) // 8))
+        found = np.zeros(len(marks), np.int64)
+        a, b = order[:-1], order[1:]
+        tall = np.maximum(marks.height[a], marks.height[b])
+        low = np.minimum(marks.height[a], marks.height[b])
+        overlap = np.minimum(marks.bottom[a], marks.bottom[b]) - np.maximum(marks.top[a], marks.top[b])
+        gap = marks.left[b] - marks.right[a]
+        near = (gap <= np.maximum(4, tall)) & (gap > -tall) & (2 * overlap >= low) & (tall <= 3 * low)
+        np.add.at(found, a[near], 1)
+        np.add.at(found, b[near], 1)
+        count = np.maximum(count, found)
+    return count
+
+
+def _count_lines(marks: Components) -> int:
+    """Rows of 16 pixels that hold at least three of the marks."""
+    centre = (marks.top + marks.bottom) // 2 // 16
+    return int((np.bincount(centre) >= 3).sum()) if len(marks) else 0
