@@ -86,8 +86,13 @@ class ParseRecipe(Recipe):
     ray: RaySettings = RaySettings()
 
 
-def load(recipe: type[R], path: str | Path | None = None, sets: Iterable[str] = ()) -> R:
-    """Read ``path`` (TOML; None for defaults), apply ``sets`` (``"a.b=c"``), validate.
+def load(
+    recipe: type[R],
+    path: str | Path | None = None,
+    sets: Iterable[str] = (),
+    given: Mapping[str, Any] | None = None,
+) -> R:
+    """Read ``path`` (TOML; None for defaults), apply ``sets`` (``"a.b=c"``) and ``given`` ({"a.b": c}), validate.
 
     Raises:
         ConfigError: unreadable file, unknown key, wrong type; the message names the key and the remedy.
@@ -95,6 +100,8 @@ def load(recipe: type[R], path: str | Path | None = None, sets: Iterable[str] = 
     data = _read(Path(path)) if path is not None else {}
     for text in sets:
         key, value = parse_set(text)
+        _assign(data, key, value)
+    for key, value in (given or {}).items():
         _assign(data, key, value)
     return build(recipe, data, origin=str(path) if path is not None else "settings")
 

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 
 from jocr import provenance
 from jocr.config import ParseRecipe
-from jocr.decoding.protocol import EngineInfo
-from jocr.documents import Origin
+from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.errors import ConfigError
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing import engine
@@ -51,20 +50,33 @@ class Summary:
         return 3 if fail_above is not None and self.failed_share > fail_above else 0
 
 
-def parse(recipe: ParseRecipe, *, sinks: tuple[Sink, ...] = (), factory: RendererFactory | None = None) -> Summary:
+def parse(
+    recipe: ParseRecipe,
+    *,
+    planned: tuple[PageSelection, Plan] | None = None,
+    sinks: tuple[Sink, ...] = (),
+    factory: RendererFactory | None = None,
+    decoder: Decoder | None = None,
+) -> Summary:
     """Parse ``recipe.sources`` into ``recipe.out``.
+
+    Args:
+        planned: what ``check`` returned, where the caller has it already.
+        sinks: told of every document opened and every row, besides the writer.
+        factory: renderers; None for child processes with the recipe's limits.
+        decoder: None to load the recipe's model.
 
     Raises:
         ConfigError: bad settings, found before anything is computed.
         JocrError: the checkpoint, engine or disk failed; nothing is left behind.
     """
-    selection, plan = check(recipe)
-    factory = factory or renderer_factory(recipe)
+    selection, plan = planned or check(recipe)
+    factory = factory or partial(Renderer, render_limits(recipe))
     with ResultDirectory(Path(recipe.out), force=recipe.force) as out:
         words = engine.instruction(recipe.model)
-        with closing(engine.open_decoder(recipe.model)) as decoder:
+        with closing(decoder or engine.open_decoder(recipe.model)) as decoder:
             started = time.monotonic()
-            origin = engine.origin(decoder, words)
+            origin = engine.origin(decoder.info, words)
             writer = Writer(plan, out)
             side = engine.long_side(recipe.model, recipe.render)
             job = RenderJob(side, recipe.render.password, selection, recipe.render.workers)
@@ -72,7 +84,7 @@ def parse(recipe: ParseRecipe, *, sinks: tuple[Sink, ...] = (), factory: Rendere
             writer.close()
             seconds = time.monotonic() - started
             info = decoder.info
-        return finish(recipe, plan, out, writer, seconds=seconds, info=info, origin=origin, factory=factory)
+        return finish(recipe, plan, out, writer, seconds=seconds, info=info, factory=factory)
 
 
 def check(recipe: ParseRecipe) -> tuple[PageSelection, Plan]:
@@ -85,11 +97,10 @@ def check(recipe: ParseRecipe) -> tuple[PageSelection, Plan]:
     return selection, make_plan(recipe.sources)
 
 
-def renderer_factory(recipe: ParseRecipe) -> RendererFactory:
-    """Renderers with the recipe's limits."""
+def render_limits(recipe: ParseRecipe) -> RenderLimits:
+    """The recipe's limits of one document and one page."""
     seconds = recipe.render.page_seconds
-    limits = RenderLimits(seconds_open=2 * seconds, seconds_page=seconds)
-    return partial(Renderer, limits)
+    return RenderLimits(seconds_open=2 * seconds, seconds_page=seconds)
 
 
 def finish(
@@ -100,11 +111,10 @@ def finish(
     *,
     seconds: float,
     info: EngineInfo,
-    origin: Origin,
     factory: RendererFactory,
 ) -> Summary:
     """Write report and ``run.json``, and publish."""
-    run = describe(recipe, plan, writer, seconds=seconds, info=info, origin=origin)
+    run = describe(recipe, plan, writer, seconds=seconds, info=info)
     statuses = pq.read_table(out.work / PAGES, columns=["status"])["status"].to_pylist()
     chosen = choose(statuses, recipe.report.pages)
     with Gallery(recipe, factory) as gallery:
@@ -114,11 +124,10 @@ def finish(
     return Summary(out.out, run)
 
 
-def describe(
-    recipe: ParseRecipe, plan: Plan, writer: Writer, *, seconds: float, info: EngineInfo, origin: Origin
-) -> dict[str, Any]:
+def describe(recipe: ParseRecipe, plan: Plan, writer: Writer, *, seconds: float, info: EngineInfo) -> dict[str, Any]:
     """The content of ``run.json``; ``seconds`` is wall time without loading the checkpoint."""
-    model = {"model": info.model, "revision": info.revision, "engine": info.engine, "prompt_hash": origin.prompt_hash}
+    prompt = engine.origin(info, engine.instruction(recipe.model)).prompt_hash
+    model = {"model": info.model, "revision": info.revision, "engine": info.engine, "prompt_hash": prompt}
     more = {"device": info.device, "dtype": info.dtype, "draft_depth": info.draft_depth, "guarantee": info.guarantee}
     decoded = writer.totals["decoded"]
     return {

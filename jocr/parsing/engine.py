@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from jocr.config import ModelSettings, RenderSettings
 from jocr.decoding.fake import FakeDecoder
-from jocr.decoding.protocol import Decoder
+from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.documents import Origin
 from jocr.parsing.runner import Instruction
 
 FAKE = "fake"
 FAKE_SIDE = 768
-NANO = Path(__file__).resolve().parents[1] / "data" / "nano"
 UNLIMITED = 8192  # tokens asked for where neither recipe nor checkpoint says less
 
 
@@ -45,23 +42,21 @@ def instruction(model: ModelSettings) -> Instruction:
     return Instruction(model.instruction or DEFAULT_INSTRUCTION, model.max_tokens or UNLIMITED)
 
 
-def origin(decoder: Decoder, words: Instruction) -> Origin:
+def origin(info: EngineInfo, words: Instruction) -> Origin:
     """What every row says of the model, the prompt and the engine."""
     from jocr.model.prompts import prompt_hash
 
-    info = decoder.info
     return Origin(info.model, info.revision, prompt_hash(words.text), info.engine)
 
 
 def long_side(model: ModelSettings, render: RenderSettings) -> int:
     """Pixels of a rendered page's long side: the recipe's, else three local tiles of the checkpoint, which is the most
     that a page of ordinary proportions can use (a grid of 2 x 3)."""
+    from jocr.model.hub import resolve_checkpoint
     from jocr.pages.tiles import ProcessorConfig
 
     if render.long_side is not None:
         return render.long_side
     if model.name == FAKE:
         return FAKE_SIDE
-    folder = NANO if model.name == "nano" else Path(model.name)
-    known = (folder / "processor_config.json").is_file()
-    return 3 * (ProcessorConfig.load(folder) if known else ProcessorConfig()).image_size
+    return 3 * ProcessorConfig.load(resolve_checkpoint(model.name)).image_size

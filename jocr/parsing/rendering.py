@@ -110,7 +110,7 @@ class _Crew:
             with self.factory() as renderer:
                 while not self._stop.is_set() and (task := self._next(renderer)) is not None:
                     number, ref = task
-                    self._put(self._render(renderer, number, ref))
+                    self._put(render_page(renderer, number, ref, self.job))
         except BaseException as error:  # handed to the consumer, which raises it
             self._put(error)
         self._put(None)
@@ -131,23 +131,10 @@ class _Crew:
         return None
 
     def _open(self, renderer: Renderer, number: int, uri: str) -> None:
-        result, attempts = _twice(lambda: renderer.open(uri, password=self.job.password))
-        if isinstance(result, PageFailure):
-            self._put(Rendered(number, result, attempts))
-            return
-        doc, n_pages = result
-        if n_pages < 1:
-            failure = PageFailure(uri, doc.sha256, None, "open", "no_pages", "the document says it has no pages")
-            self._put(Rendered(number, failure, attempts))
-            return
-        indices = tuple(self.job.selection.indices(n_pages))
-        self._put(Opened(number, doc, n_pages, indices))
-        self._current = (number, doc, iter(indices))
-
-    def _render(self, renderer: Renderer, number: int, ref: PageRef) -> Rendered:
-        side, password = self.job.long_side, self.job.password
-        result, attempts = _twice(lambda: renderer.render(ref, long_side=side, password=password))
-        return Rendered(number, result, attempts)
+        opened = open_document(renderer, number, uri, self.job)
+        self._put(opened)
+        if isinstance(opened, Opened):
+            self._current = (number, opened.doc, iter(opened.indices))
 
     def _put(self, item: Item) -> None:
         while not self._stop.is_set():
@@ -155,6 +142,24 @@ class _Crew:
                 return self._out.put(item, timeout=0.2)
             except queue.Full:
                 continue
+
+
+def open_document(renderer: Renderer, number: int, uri: str, job: RenderJob) -> Opened | Rendered:
+    """Identify a document and choose its pages; ``Rendered`` with the failure where it does not open."""
+    result, attempts = _twice(lambda: renderer.open(uri, password=job.password))
+    if isinstance(result, PageFailure):
+        return Rendered(number, result, attempts)
+    doc, n_pages = result
+    if n_pages < 1:
+        failure = PageFailure(uri, doc.sha256, None, "open", "no_pages", "the document says it has no pages")
+        return Rendered(number, failure, attempts)
+    return Opened(number, doc, n_pages, tuple(job.selection.indices(n_pages)))
+
+
+def render_page(renderer: Renderer, number: int, ref: PageRef, job: RenderJob) -> Rendered:
+    """Render one page, with a second try where the failure may pass."""
+    result, attempts = _twice(lambda: renderer.render(ref, long_side=job.long_side, password=job.password))
+    return Rendered(number, result, attempts)
 
 
 def _twice(call: Callable[[], T]) -> tuple[T, int]:

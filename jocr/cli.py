@@ -1,0 +1,194 @@
+"""``jocr``: everything one machine can do. Heavy imports happen inside the commands, so that ``--help`` is instant."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jocr.errors import ConfigError, JocrError
+
+HELP = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    help="Archive pages to trustworthy Markdown.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=HELP,
+)
+model_app = typer.Typer(help="Look into checkpoints.", no_args_is_help=True, context_settings=HELP)
+score_app = typer.Typer(help="Score parsed pages against references.", no_args_is_help=True, context_settings=HELP)
+bench_app = typer.Typer(help="Measure speed on this machine.", no_args_is_help=True, context_settings=HELP)
+app.add_typer(model_app, name="model")
+app.add_typer(score_app, name="score")
+app.add_typer(bench_app, name="bench")
+
+JsonOut = Annotated[Path | None, typer.Option("--json", help="Write the results as JSON to this file.")]
+Data = Annotated[Path, typer.Option("--data", help="The benchmark's own data.")]
+Predictions = Annotated[Path, typer.Option("--pred", help="Folder of predicted Markdown files.")]
+
+
+def main() -> None:
+    """Entry point: errors a user can cause are one sentence on stderr (exit 2 for bad usage, 1 otherwise)."""
+    try:
+        code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        _stop("stopped; nothing was written", 130)
+    except ConfigError as error:
+        _stop(str(error), 2)
+    except JocrError as error:
+        _stop(str(error), 1)
+    except Exception as error:  # click's own: usage errors know how to show themselves
+        if not hasattr(error, "exit_code") or not hasattr(error, "show"):
+            raise
+        error.show()
+        sys.exit(error.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(message: str, code: int) -> None:
+    print(f"jocr: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+@app.command()
+def parse(
+    sources: Annotated[list[str] | None, typer.Argument(metavar="SRC...", help="Files, folders, patterns.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Result directory.")] = None,
+    model: Annotated[str | None, typer.Option(help="nano (default), a checkpoint directory, a hub id or fake.")] = None,
+    draft_depth: Annotated[str | None, typer.Option(help="Drafted tokens a round: 0 to 5 or auto (default).")] = None,
+    pages: Annotated[str | None, typer.Option(help="Pages of each document, such as 1-5,8.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda or cuda:N.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Rendering processes (default 1).")] = None,
+    batch: Annotated[int | None, typer.Option(help="Pages decoded at once (default 8).")] = None,
+    password: Annotated[str | None, typer.Option(help="Tried on every document that asks for one.")] = None,
+    fail_above: Annotated[float | None, typer.Option(help="Exit with 3 above this share of failed pages.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Token limit of one page.")] = None,
+    page_seconds: Annotated[float | None, typer.Option(help="Time limit of a page's rendering (default 30).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write into a directory that holds other files.")] = False,
+    recipe: Annotated[Path | None, typer.Option(help="TOML recipe; options given here win over it.")] = None,
+    sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
+) -> int:
+    """Turn PDFs and images into Markdown, a page table and a report.
+
+    Exit codes: 0 every page has its row; 1 the model or the disk failed; 2 bad usage; 3 more pages failed than
+    --fail-above allows.
+    """
+    from jocr.parsing.cli import run
+
+    given: dict[str, Any] = {
+        "sources": sources or None,
+        "out": out,
+        "pages": pages,
+        "fail_above": fail_above,
+        "force": force or None,
+        "model.name": model,
+        "model.depth": draft_depth,
+        "model.device": device,
+        "model.batch": batch,
+        "model.max_tokens": max_tokens,
+        "render.workers": workers,
+        "render.password": password,
+        "render.page_seconds": page_seconds,
+    }
+    return run(recipe, sets or [], {key: value for key, value in given.items() if value is not None})
+
+
+@model_app.command("inspect")
+def model_inspect(target: Annotated[str, typer.Argument(help="A checkpoint directory, nano, or published.")]) -> int:
+    """Print every tensor's name and shape, tab-separated."""
+    from jocr.model.inspect import run
+
+    return run(target)
+
+
+@score_app.command("olmocr-bench")
+def score_olmocr_bench(
+    data: Data,
+    pred: Predictions,
+    json_out: JsonOut = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")] = None,
+) -> int:
+    """olmOCR-Bench: pass rate by category with bootstrap intervals."""
+    from jocr.evaluation.olmocr_bench import run
+
+    return run(data=data, pred=pred, json_out=json_out, html=html)
+
+
+@score_app.command("omnidocbench")
+def score_omnidocbench(
+    data: Annotated[Path, typer.Option("--data", help="annotations.json.")],
+    pred: Predictions,
+    version: Annotated[str, typer.Option(help="1.5 or 1.6.")] = "1.5",
+    json_out: JsonOut = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")] = None,
+) -> int:
+    """OmniDocBench: text, formula, table and reading-order distances."""
+    from jocr.evaluation.omnidocbench import run
+
+    return run(data=data, pred=pred, version=version, json_out=json_out, html=html)
+
+
+@score_app.command("vectors")
+def score_vectors(files: Annotated[list[Path], typer.Argument(help="Golden vectors, JSON lines.")]) -> int:
+    """Run recorded inputs of the official scorers and compare the results; exit 1 on any difference."""
+    from jocr.evaluation.vectors import run
+
+    return run(files)
+
+
+@score_app.command("loops")
+def score_loops(file: Annotated[Path, typer.Argument(help="JSON lines of {text, loop}.")]) -> int:
+    """Precision and recall of the loop detector; exit 1 below 0.98."""
+    from jocr.evaluation.loops import run
+
+    return run(file)
+
+
+@app.command()
+def reward(
+    prediction: Annotated[Path, typer.Argument(metavar="PRED.md", help="Predicted Markdown.")],
+    reference: Annotated[Path, typer.Argument(metavar="REF.json", help="Reference sample.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Every reward term of one page, with its detail."""
+    from jocr.rewards.run import run
+
+    return run(prediction, reference, as_json=as_json)
+
+
+@bench_app.command("decode")
+def bench_decode(
+    model: Annotated[str, typer.Option(help="nano, a checkpoint directory or a hub id.")] = "nano",
+    json_out: JsonOut = None,
+    published_size: Annotated[bool, typer.Option("--published-size", help="Random bf16 weights, 6.8 GB.")] = False,
+) -> int:
+    """Greedy and speculative decoding: tokens/s, tau, acceptance, step cost, identical or not."""
+    from jocr.decoding.bench import run
+
+    return run(model=model, json_out=json_out, published_size=published_size)
+
+
+@bench_app.command("score")
+def bench_score(json_out: JsonOut = None) -> int:
+    """TEDS, rewards and benchmark tests against the reference implementations, medians of one run."""
+    from jocr.evaluation.bench_score import run
+
+    return run(json_out)
+
+
+@app.command()
+def synth(
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Where images and references go.")],
+    count: Annotated[int, typer.Option(min=1, help="Pages.")] = 10,
+    kind: Annotated[str, typer.Option(help="paragraph, table, formula or mixed.")] = "mixed",
+    width: Annotated[int, typer.Option(min=64, help="Pixels.")] = 512,
+    height: Annotated[int, typer.Option(min=64, help="Pixels.")] = 512,
+    seed: Annotated[int, typer.Option(help="First page's seed.")] = 0,
+) -> int:
+    """Draw synthetic pages with their exact Markdown."""
+    from jocr.synth.command import run
+
+    return run(out, count=count, kind=kind, width=width, height=height, seed=seed)
