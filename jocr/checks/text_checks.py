@@ -1,0 +1,138 @@
+"""Checks on the running text: ``present``, ``absent`` and ``order``.
+
+A needle counts as found where rapidfuzz's ``partial_ratio`` / 100 reaches 1 - max_diffs / length. Without tolerance
+that is plain containment (of the shorter in the longer), which needs no fuzzy search at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz
+
+from jocr.checks.base import PASS, Check, Verdict
+from jocr.checks.normalise import normalise
+from jocr.checks.page import PageText
+from jocr.errors import UnscoredError
+
+MAX_FUZZY_WORK = 2_000_000_000  # needle length x page length x (max_diffs + 1) that an order check may cost
+
+
+def found(needle: str, text: str, threshold: float) -> bool:
+    """Whether ``partial_ratio(needle, text) / 100 >= threshold``, by the cheapest way that gives the same answer."""
+    if threshold <= 0:
+        return True
+    if text and (needle in text if len(needle) <= len(text) else text in needle):
+        return True
+    if threshold >= 1:
+        return False
+    return fuzz.partial_ratio(needle, text, score_cutoff=threshold * 100 - 1e-6) / 100 >= threshold
+
+
+def snippet(text: str) -> str:
+    """The beginning of ``text``, short enough for a message."""
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextCheck(Check):
+    """What ``present`` and ``absent`` share.
+
+    ``first_n`` and ``last_n`` narrow the search to that many characters at either end of the normalised page (both:
+    head and tail joined); 0 and None mean no limit.
+    """
+
+    text: str
+    case_sensitive: bool = True
+    first_n: int | None = None
+    last_n: int | None = None
+    needle: str = field(init=False, repr=False, compare=False, default="")
+    threshold: float = field(init=False, repr=False, compare=False, default=1.0)
+
+    def prepare(self) -> None:
+        needle = normalise(self.text)
+        self.require(bool(needle.strip()), "text", "must hold something to look for")
+        self.require((self.first_n or 0) >= 0, "first_n", "must be 0 or more")
+        self.require((self.last_n or 0) >= 0, "last_n", "must be 0 or more")
+        self.keep("needle", needle if self.case_sensitive else needle.lower())
+        self.keep("threshold", 1.0 - self.max_diffs / len(self.needle))
+
+    def found(self, page: PageText) -> bool:
+        """Whether the needle is in the part of the page looked at."""
+        return found(self.needle, page.region(self.first_n, self.last_n, self.case_sensitive), self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Present(TextCheck):
+    """The text must occur. A page that is but a fragment of the needle passes (the shorter is sought in the longer)."""
+
+    kind = "present"
+
+    def run(self, page: PageText) -> Verdict:
+        if self.found(page):
+            return PASS
+        best = fuzz.partial_ratio(self.needle, page.region(self.first_n, self.last_n, self.case_sensitive)) / 100
+        return Verdict(False, f"{snippet(self.text)} not found: best {best:.3f}, needed {self.threshold:.3f}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absent(TextCheck):
+    """The text must not occur; an empty page passes, so never use this kind alone as a reward."""
+
+    kind = "absent"
+
+    def run(self, page: PageText) -> Verdict:
+        if not self.found(page):
+            return PASS
+        return Verdict(False, f"{snippet(self.text)} should not be on the page and is")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order(Check):
+    """Some occurrence of ``before`` must start earlier than some occurrence of ``after`` (max_diffs edits in each)."""
+
+    kind = "order"
+    before: str
+    after: str
+    first: str = field(init=False, repr=False, compare=False, default="")
+    second: str = field(init=False, repr=False, compare=False, default="")
+
+    def prepare(self) -> None:
+        for name, target in (("before", "first"), ("after", "second")):
+            needle = normalise(getattr(self, name))
+            self.require(bool(needle.strip()), name, "must hold something to look for")
+            self.require(self.max_diffs <= len(needle) // 2, "max_diffs", f"must be at most half the length of {name}")
+            self.keep(target, needle)
+
+    def run(self, page: PageText) -> Verdict:
+        if self._plainly(page.text):
+            return PASS
+        first = page.starts(self.first, self.max_diffs, starts)
+        second = page.starts(self.second, self.max_diffs, starts)
+        for name, text, places in (("before", self.before, first), ("after", self.after, second)):
+            if not places:
+                return Verdict(False, f"{name} {snippet(text)} not found within {self.max_diffs} edits")
+        if min(first) < max(second):
+            return PASS
+        return Verdict(False, f"{snippet(self.before)} never comes before {snippet(self.after)}")
+
+    def _plainly(self, text: str) -> bool:
+        """True where both occur exactly once, in order: the fuzzy search cannot find otherwise."""
+        first, second = text.find(self.first), text.find(self.second)
+        return 0 <= first < second and text.rfind(self.first) == first and text.rfind(self.second) == second
+
+
+def starts(needle: str, text: str, max_diffs: int) -> list[int]:
+    """Where ``needle`` occurs in ``text`` within ``max_diffs`` edits (fuzzysearch's best match of each cluster).
+
+    Raises:
+        UnscoredError: page and needle are too long for the edits tolerated.
+    """
+    if max_diffs == 0:
+        ends = text.find(needle), text.rfind(needle)
+        return sorted({end for end in ends if end >= 0})
+    if len(needle) * len(text) * (max_diffs + 1) > MAX_FUZZY_WORK:
+        raise UnscoredError(f"fuzzy search for {len(needle)} characters in {len(text)} is too long")
+    from fuzzysearch import find_near_matches
+
+    return [match.start for match in find_near_matches(needle, text, max_l_dist=max_diffs)]
