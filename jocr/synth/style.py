@@ -58,7 +58,7 @@ def draw_style(rng: random.Random, split: str, width: int, height: int, low: int
 
 def _margins(rng: random.Random, width: int, height: int) -> tuple[int, int, int, int]:
     """Left, top, right, bottom; wide enough that a page turned by less than a degree keeps its text."""
-    low = 3 + max(width, height) // 64
+    low = min(3 + max(width, height) // 128, min(width, height) // 8)
     high = max(low, min(width, height) // 14)
     left, top, right, bottom = (rng.randint(low, high) for _ in range(4))
     return left, top, right, bottom

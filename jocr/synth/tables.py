@@ -20,7 +20,8 @@ _RULINGS = {
 }
 _LEFT_COLUMNS = ("noun", "noun", "name", "place", "phrase", "code", "invented", "year")
 _COLUMNS = ("int", "int", "decimal", "money", "percent", "year", "noun", "adjective", "code", "number")
-_NUMERIC = {"int", "decimal", "money", "percent", "number"}
+_SHORT = ("sign", "mark", "mark")  # where columns are narrow
+_NUMERIC = {"int", "decimal", "money", "percent", "number", "sign"}
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ def _attempt(
         return None
     header = style.bold if rng.random() < 0.4 else style.body
     for columns in sorted([*range(2, n_columns + 1)] * 3, reverse=True):
-        rows = _content(rng, writer, n_rows, columns)
+        rows = _content(rng, writer, n_rows, columns, narrow=width < 4.5 * size * columns)
         if not all(style.body.has_all(c.text) and header.has_all(c.text) for row in rows for c in row):
             continue
         widths = _measure(rows, columns, style.body, header, size, pad)
@@ -94,8 +95,10 @@ def _attempt(
     return None
 
 
-def _content(rng: random.Random, writer: Writer, n_rows: int, n_columns: int) -> list[list[Cell]]:
+def _content(rng: random.Random, writer: Writer, n_rows: int, n_columns: int, narrow: bool) -> list[list[Cell]]:
     kinds = [rng.choice(_LEFT_COLUMNS)] + [rng.choice(_COLUMNS) for _ in range(n_columns - 1)]
+    if narrow:
+        kinds = [rng.choice((*_SHORT, kind)) for kind in kinds]
     centre = rng.random() < 0.15
     holes = rng.choice((0.0, 0.0, 0.0, 0.12))
     rows: list[list[Cell]] = []
@@ -129,6 +132,8 @@ def _heading(rng: random.Random, writer: Writer, kind: str) -> str:
         return ""
     if kind in _NUMERIC and r < 0.3:
         return rng.choice(("No.", "%", "kg", "cm", "$", "Total", "Sum", "Year", "km", "Qty", "Rate", "Price", "Size"))
+    if kind in _SHORT:
+        return rng.choice("ABCDEFGHKLMNPQRSTXYZ") + rng.choice(("", "", "1", "2", "."))
     if r < 0.4:
         return writer.invented().capitalize()
     return rng.choice((*writer.lex.nouns, *writer.lex.adjectives)).capitalize()
@@ -145,6 +150,12 @@ def _text(rng: random.Random, writer: Writer, kind: str) -> str:
         return word.capitalize() if rng.random() < 0.5 else word
     if kind == "code":
         return writer.code(signs=False)
+    if kind == "mark":
+        return rng.choice(
+            ("yes", "no", "a", "b", "c", "x", "A", "B", "up", "II", "+", "-", writer.code(signs=False)[:3])
+        )
+    if kind == "sign":
+        return str(rng.randint(0, 99))
     if kind == "invented":
         return writer.invented()
     if kind == "year":
