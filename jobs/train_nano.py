@@ -9,14 +9,17 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import tomllib
+import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from jocr.config import load
+from jocr.model.layers import load_views
 from jocr.synth.instructions import instruction
 from jocr.synth.page import make_page
 from jocr.training.examples import Example, make_example
@@ -25,24 +28,39 @@ from jocr.training.nano import PROCESSOR, nano_config, nano_tokenizer
 from jocr.training.recipe import NanoRecipe, Phase, Stream
 from jocr.training.teach import Teacher
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
-def build(recipe: NanoRecipe, rank: int) -> Trainer:
+Build = Callable[[NanoRecipe, int], Trainer]
+
+
+def make_teacher(seed: int) -> tuple[Teacher, Tokenizer]:
+    """A fresh model with its auxiliary heads, and its tokenizer."""
     from jocr.model.ocr import OcrModel
-    from jocr.model.weights import save_checkpoint
 
-    torch.manual_seed(recipe.seed)
+    torch.manual_seed(seed)
     tokenizer = nano_tokenizer()
-    cfg = nano_config(tokenizer.get_vocab_size(), tokenizer.token_to_id("<image>"))
-    model = OcrModel(cfg)
-    model.mtp_module.requires_grad_(False)  # fitted later, on the finished verifier
+    model = OcrModel(nano_config(tokenizer.get_vocab_size(), tokenizer.token_to_id("<image>")))
 
     def ids(text: str) -> list[int]:
         return tokenizer.encode(text, add_special_tokens=False).ids
 
-    teacher = Teacher(model, {"before": ids("<|User|>:\n"), "after": ids("\n"), "end": ids("\n<|Assistant|>:\n")})
+    specials = {"before": ids("<|User|>:\n"), "after": ids("\n"), "end": ids("\n<|Assistant|>:\n")}
+    return Teacher(model, specials), tokenizer
+
+
+def build(recipe: NanoRecipe, rank: int) -> Trainer:
+    from jocr.model.tokenizer import Tokenizer
+    from jocr.model.weights import save_checkpoint
+
+    teacher, tokenizer = make_teacher(recipe.seed)
+    cfg = teacher.model.cfg
+    teacher.model.mtp_module.requires_grad_(False)  # fitted later, on the finished verifier
+
     def draw(stream: Stream, seed: int) -> Example:
         page = make_page(seed, stream.kind, stream.width, stream.height)
-        (asked,) = ids(instruction(random.Random(seed)))  # each known instruction is one token
+        # each known instruction is one token
+        (asked,) = tokenizer.encode(instruction(random.Random(seed)), add_special_tokens=False).ids
         return make_example(page, tokenizer, PROCESSOR, asked, cfg.text.eos_token_id)
 
     def forward(batch: Any, phase: Phase) -> Any:
@@ -50,25 +68,26 @@ def build(recipe: NanoRecipe, rank: int) -> Trainer:
         return teacher(batch, weights)
 
     def save(out: Path) -> None:
-        save_checkpoint(model, tokenizer, PROCESSOR, out / "checkpoint")
+        save_checkpoint(teacher.model, Tokenizer(tokenizer), PROCESSOR, out / "checkpoint")
 
     return Trainer(recipe, teacher, forward, draw, save, cfg.text.pad_token_id, rank)
 
 
-def start_from(trainer: Trainer, run: Path) -> None:
+def start_from(trainer: Trainer, run: Path, prefix: str) -> None:
     """Take the weights (not the clock) of another run; those of another shape keep their fresh values."""
     saved = torch.load(run / "state.pt", weights_only=True)["module"]
+    saved = {prefix + k: v for k, v in saved.items()}
     own = trainer.module.state_dict()
-    trainer.module.load_state_dict({k: saved[k] if k in saved and saved[k].shape == v.shape else v for k, v in own.items()})
+    load_views(trainer.module, {k: saved[k] if k in saved and saved[k].shape == v.shape else v for k, v in own.items()})
 
 
-def worker(rank: int, recipe: NanoRecipe, resume: bool, start: Path | None) -> None:
+def worker(rank: int, make: Build, recipe: NanoRecipe, resume: bool, start: Path | None, prefix: str) -> None:
     torch.set_num_threads(recipe.threads)
     if recipe.ranks > 1:
         dist.init_process_group("gloo", rank=rank, world_size=recipe.ranks)
-    trainer = build(recipe, rank)
+    trainer = make(recipe, rank)
     if start is not None:
-        start_from(trainer, start)
+        start_from(trainer, start, prefix)
     if resume:
         trainer.resume()
     trainer.run()
@@ -76,22 +95,30 @@ def worker(rank: int, recipe: NanoRecipe, resume: bool, start: Path | None) -> N
         dist.destroy_process_group()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def launch(make: Build, description: str, prefix: str = "") -> None:
+    """Read the command line and run ``make``'s trainer on every rank; ``prefix`` is put before the names of --start."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("recipe", type=Path)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--start", type=Path, help="folder of a run whose weights to begin with")
     args = parser.parse_args()
-    recipe = NanoRecipe.model_validate(tomllib.loads(args.recipe.read_text()))
+    recipe = load(NanoRecipe, args.recipe, args.set)
     Path(recipe.out).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29531")
+    os.environ.setdefault("MASTER_PORT", str(free_port()))
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if recipe.ranks == 1:
-        worker(0, recipe, args.resume, args.start)
+        worker(0, make, recipe, args.resume, args.start, prefix)
     else:
-        mp.spawn(worker, args=(recipe, args.resume, args.start), nprocs=recipe.ranks)
+        mp.spawn(worker, args=(make, recipe, args.resume, args.start, prefix), nprocs=recipe.ranks)
 
 
 if __name__ == "__main__":
-    main()
+    launch(build, __doc__ or "")

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jocr.errors import CheckpointError
+
 
 class RMSNorm(nn.Module):
     """x / rms(x) * weight, over the last dimension."""
@@ -46,20 +48,23 @@ class FusedLinear(nn.Module):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         destination.update(self.views(prefix, self.weight if keep_vars else self.weight.detach()))
 
-    def _load_from_state_dict(self, state: Any, prefix: str, meta: Any, strict: bool, missing: list[str],
-                              unexpected: list[str], errors: list[str]) -> None:  # fmt: skip
-        copy_views(self.views(prefix, self.weight.detach()), state, missing, errors)
 
+@torch.no_grad()
+def load_views(module: nn.Module, state: dict[str, Tensor]) -> None:
+    """Copy ``state`` into a module through the views its ``state_dict`` gives (fused parameters have no name there,
+    so ``load_state_dict`` cannot).
 
-def copy_views(views: dict[str, Tensor], state: dict[str, Tensor], missing: list[str], errors: list[str]) -> None:
-    """Copy ``state``'s tensors into the views of a fused parameter; report what is missing or misshapen."""
-    for name, view in views.items():
-        if name not in state:
-            missing.append(name)
-        elif state[name].shape != view.shape:
-            errors.append(f"{name}: shape {tuple(state[name].shape)}, expected {tuple(view.shape)}")
-        else:
-            view.copy_(state[name])
+    Raises:
+        CheckpointError: names or shapes differ; all of them are listed.
+    """
+    own = module.state_dict()
+    faults = [f"missing {n}" for n in own.keys() - state.keys()] + [f"unknown {n}" for n in state.keys() - own.keys()]
+    faults += [f"{n}: shape {tuple(state[n].shape)}, expected {tuple(v.shape)}"
+               for n, v in own.items() if n in state and state[n].shape != v.shape]  # fmt: skip
+    if faults:
+        raise CheckpointError("; ".join(sorted(faults)))
+    for name, view in own.items():
+        view.copy_(state[name])
 
 
 class SwiGLU(nn.Module):

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jocr.model.config import TextConfig
-from jocr.model.layers import SwiGLU, copy_views
+from jocr.model.layers import SwiGLU
 
 LEAN_ROWS = 5  # up to this many rows the ungrouped path is taken
 
@@ -83,10 +83,6 @@ class Experts(nn.Module):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         pair = (self.gate_up, self.down) if keep_vars else (self.gate_up.detach(), self.down.detach())
         destination.update(self.views(prefix, *pair))
-
-    def _load_from_state_dict(self, state: Any, prefix: str, meta: Any, strict: bool, missing: list[str],
-                              unexpected: list[str], errors: list[str]) -> None:  # fmt: skip
-        copy_views(self.views(prefix, self.gate_up.detach(), self.down.detach()), state, missing, errors)
 
 
 class Gate(nn.Module):

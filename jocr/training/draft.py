@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from jocr.losses.draft import draft_loss
+from jocr.losses.sft import IGNORE
 from jocr.model.decoder import positions_of
-from jocr.model.ocr import OcrModel
+from jocr.training.batches import Batch
+from jocr.training.teach import Teacher
 
 
 class DraftedAttention:
@@ -50,33 +52,42 @@ def shift(x: Tensor, by: int) -> Tensor:
 
 
 class DraftTeacher(nn.Module):
-    """Holds the model, of which only the draft head learns."""
+    """Holds a reader of which only the draft head learns."""
 
-    def __init__(self, model: OcrModel, depths: int) -> None:
+    def __init__(self, teacher: Teacher, depths: int) -> None:
         super().__init__()
-        self.model = model.requires_grad_(False)
-        self.model.mtp_module.requires_grad_(True)
+        self.teacher = teacher.requires_grad_(False).eval()
+        self.teacher.model.mtp_module.requires_grad_(True)
         self.depths = depths
 
-    def forward(self, embedded: Tensor, hidden: Tensor, first: int, valid: Tensor) -> tuple[Tensor, dict[str, float]]:
-        """Loss over one batch.
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, float]]:
+        """Loss of one batch of pages whose response ids are what the verifier wrote (or should have)."""
+        with torch.no_grad():
+            visual = self.teacher.see(batch)[0]
+            embedded, last = self.teacher.rows(batch, visual)
+            hidden = self.teacher.model.hidden(embedded)
+        valid = torch.ones(embedded.shape[:2], dtype=torch.bool)
+        valid[:, last:] = batch.targets != IGNORE
+        return self.draft(embedded, hidden, last + 1, valid)
+
+    def draft(self, embedded: Tensor, hidden: Tensor, first: int, valid: Tensor) -> tuple[Tensor, dict[str, float]]:
+        """Loss over rows.
 
         Args:
             embedded: (B, T, H) embedded rows, visual ones included.
             hidden: (B, T, H) the verifier's post-norm states.
             first: index of the first response token's slot.
-            valid: (B, T) rows that are no padding.
+            valid: (B, T) rows whose next token counts.
         """
-        model = self.model
+        model = self.teacher.model
         attend = DraftedAttention()
         positions = positions_of(embedded)
-        rows = positions >= first
         tokens = embedded.clone()
         tokens[:, 0] = 0
         state, states, logits, keeps = hidden, [], [], []
         for depth in range(self.depths):
             state = model.draft(tokens, shift(state, 1), positions, embedded.shape[1], attend)
-            keep = valid & rows & (positions - depth >= first)
+            keep = valid & (positions - depth >= first)
             states.append(state)
             keeps.append(keep)
             logits.append(model.lm_head(state[keep]))

@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from jocr.model.layers import load_views
 from jocr.training.batches import Pool, collate
 from jocr.training.optim import Muon, split_parameters
 from jocr.training.recipe import NanoRecipe, Phase, Stream
@@ -171,7 +172,7 @@ class Trainer:
         if not path.exists():
             return False
         state = torch.load(path, weights_only=True)
-        self.module.load_state_dict(state["module"])
+        load_views(self.module, state["module"])
         self.step, self.pages = state["step"], state["pages"]
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)

@@ -70,13 +70,18 @@ class Teacher(nn.Module):
         metrics = {f"{name}_accuracy": m["accuracy"] for name, (_, m) in results.items()}
         return torch.stack([loss for loss, _ in results.values()]).sum(), metrics
 
-    def read(self, batch: Batch, visual: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Post-norm states of the response rows (B, R, H) and the guided-attention losses."""
+    def rows(self, batch: Batch, visual: Tensor) -> tuple[Tensor, int]:
+        """Embedded prompt and response (B, T, H), and the index of the last prompt row, which answers first."""
         model, b = self.model, batch.ids.shape[0]
         before, after, end = (torch.tensor(self.specials[k]).expand(b, -1) for k in ("before", "after", "end"))
         tail = torch.cat([after, batch.instruction[:, None], end, batch.ids[:, :-1]], dim=1)
         x = torch.cat([model.embed(before), visual.to(model.lm_head.weight.dtype), model.embed(tail)], dim=1)
-        start, first = before.shape[1], x.shape[1] - batch.ids.shape[1]
+        return x, x.shape[1] - batch.ids.shape[1]
+
+    def read(self, batch: Batch, visual: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Post-norm states of the response rows (B, R, H) and the guided-attention losses."""
+        x, first = self.rows(batch, visual)
+        start = len(self.specials["before"])
         guided: list[Tensor] = []
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -85,7 +90,7 @@ class Teacher(nn.Module):
                 guided.append(guided_attention_loss(q[:, first:, 0], k[:, seen, 0], batch.looks[GUIDED[layer]]))
             return causal(layer, q, k, v)
 
-        return model.hidden(x, attend=attend)[:, first:], guided
+        return self.model.hidden(x, attend=attend)[:, first:], guided
 
     def forward(self, batch: Batch, weights: dict[str, float]) -> tuple[Tensor, dict[str, float]]:
         """Loss and metrics; ``weights`` of token, glyph, guide and balance terms (token 0: encoder only)."""

@@ -1,0 +1,121 @@
+"""Labels of training examples point at what is drawn there, and the loop's small parts do what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from jocr.losses.sft import IGNORE
+from jocr.model.vision import page_layout
+from jocr.synth.page import make_page
+from jocr.training.batches import Pool, collate
+from jocr.training.examples import GLYPH_CLASSES, Example, make_example
+from jocr.training.loop import Clock, FlatGradients, rate
+from jocr.training.nano import PROCESSOR, nano_tokenizer
+from jocr.training.optim import Muon, fused_pieces, orthogonalise
+from jocr.training.recipe import Phase, Stream
+
+NAMES = {i: c for c, i in GLYPH_CLASSES.items()}
+TOKENIZER = nano_tokenizer()
+
+
+def example(kind: str, width: int, height: int, seed: int = 3) -> tuple[str, Example]:
+    page = make_page(seed, kind, width, height)
+    return page.markdown, make_example(page, TOKENIZER, PROCESSOR, 300, 1)
+
+
+@pytest.mark.parametrize(("width", "height", "views"), [(256, 256, 1), (512, 512, 5), (512, 768, 7), (200, 240, 1)])
+def test_cells_spell_the_page(width: int, height: int, views: int) -> None:
+    """Following the looks of each token through the cells meets exactly the characters of the reference."""
+    markdown, ex = example("paragraph", width, height)
+    assert ex.pixels.shape == (views, 256, 256)
+    assert TOKENIZER.decode(list(ex.ids[:-1]), skip_special_tokens=False) == markdown
+    order = page_layout(ex.grid, 4, 4)
+    cells = ex.cell_glyphs.reshape(-1, ex.cell_glyphs.shape[-1])
+    written, upcoming = ex.looks
+    assert written[0] == IGNORE
+    assert upcoming[-1] == IGNORE
+    seen = 0
+    for token, place in zip(ex.ids[:-1], upcoming[:-1], strict=True):
+        char = TOKENIZER.decode([int(token)])
+        if char.strip() and char in GLYPH_CLASSES and place != IGNORE:
+            named = {NAMES.get(int(g)) for g in cells[order[place]]}
+            assert char in named or (cells[order[place]] > 0).all()  # a full cell keeps only its first glyphs
+            seen += 1
+    assert seen > 20
+
+
+def test_patch_labels_lie_on_ink() -> None:
+    page = make_page(5, "paragraph", 256, 256)
+    ex = make_example(page, TOKENIZER, PROCESSOR, 300, 1)
+    grey = ex.pixels[0].astype(float)
+    paper = np.median(grey)
+    for row, col in zip(*np.nonzero(ex.patch_glyphs[0] > 0), strict=True):
+        around = grey[max(0, row * 16 - 8) : row * 16 + 24, max(0, col * 16 - 8) : col * 16 + 24]
+        assert paper - around.min() > 20
+
+
+def test_collate_shifts_inputs_and_pads_targets() -> None:
+    batch = collate([example("paragraph", 256, 256, s)[1] for s in (1, 2)], pad=2)
+    shorter = int((batch.targets != IGNORE).sum(1).argmin())
+    n = int((batch.targets[shorter] != IGNORE).sum())
+    assert (batch.ids[shorter, : n - 1] == batch.targets[shorter, : n - 1]).all()
+    assert (batch.ids[shorter, n - 1 :] == 2).all()
+    assert batch.targets[shorter, n - 1] == 1
+    assert batch.pixels.min() >= -1
+    assert batch.pixels.max() <= 1
+
+
+def test_pool_deals_every_page_reuse_times() -> None:
+    _, one = example("paragraph", 256, 256)
+    drawn: list[int] = []
+
+    def draw(seed: int) -> Example:
+        drawn.append(seed)
+        return one
+
+    pool = Pool(draw, iter(range(100)), size=4, batch=2, reuse=3)
+    rng = np.random.default_rng(0)
+    dealt = [page for _ in range(6) for page in pool.deal(rng)]
+    assert len(dealt) == 12
+    assert drawn == [0, 1, 2, 3]
+
+
+def test_orthogonalise_gives_near_unit_singular_values() -> None:
+    torch.manual_seed(0)
+    values = torch.linalg.svdvals(orthogonalise(torch.randn(3, 24, 64)))
+    assert values.min() > 0.5
+    assert values.max() < 1.4
+
+
+def test_muon_treats_fused_matrices_one_by_one() -> None:
+    assert (fused_pieces("a.qkv.weight"), fused_pieces("mlp.gate_up.weight"), fused_pieces("o_proj.weight")) == (3, 2, 1)
+    torch.manual_seed(0)
+    p = nn.Parameter(torch.zeros(6, 4))
+    p.grad = torch.cat([torch.randn(2, 4) * 1000, torch.randn(4, 4)])
+    optimizer = Muon([("x.qkv.weight", p)], lr=1.0)
+    optimizer.step()
+    sizes = [piece.norm().item() for piece in p.detach().split(2)]
+    assert max(sizes) / min(sizes) < 1.5  # one piece's large gradient does not drown the others
+
+
+def test_flat_gradients_average_and_clip() -> None:
+    a, b = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))
+    flat = FlatGradients([a, b])
+    (a.sum() * 6 + b.sum() * 8).backward()
+    norm = flat.finish(micro_batches=2, clip=1.0)
+    assert norm == pytest.approx((9 + 9 + 16) ** 0.5)
+    assert flat.buffer.norm().item() == pytest.approx(1.0)
+
+
+def test_clock_walks_the_phases_and_rates_fall_after_the_hold() -> None:
+    stream = Stream(kind="paragraph")
+    phases = [Phase(name="a", minutes=1, streams=[stream]), Phase(name="b", minutes=1, hold=0.5, lr_to=0.0, streams=[stream])]
+    assert Clock(phases, 30.0).tick()[:2][0] == 0
+    index, done, _ = Clock(phases, 105.0).tick()
+    assert index == 1
+    assert rate(phases[1], done) == pytest.approx(0.5, abs=0.01)
+    assert rate(phases[1], 0.3) == 1.0
+    assert Clock(phases, 121.0).tick()[0] == 2
