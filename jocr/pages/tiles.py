@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from jocr.errors import CheckpointError
+
 GREY = (127, 127, 127)
 
 
@@ -27,7 +29,16 @@ class ProcessorConfig:
 
     @classmethod
     def load(cls, directory: str | Path) -> ProcessorConfig:
-        raw = json.loads((Path(directory) / "processor_config.json").read_text(encoding="utf-8"))
+        """Read ``directory/processor_config.json``; keys it lacks keep the published values.
+
+        Raises:
+            CheckpointError: the file is missing or not JSON.
+        """
+        path = Path(directory) / "processor_config.json"
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"cannot read {path}: {error}") from error
         return cls(**{k: raw[k] for k in cls.__dataclass_fields__ if k in raw})
 
     def side(self, size: int) -> int:
@@ -76,11 +87,16 @@ def choose_grid(width: int, height: int, cfg: ProcessorConfig) -> tuple[int, int
     return best
 
 
+def fitted_size(width: int, height: int, size: int) -> tuple[int, int]:
+    """Size of an image fitted into size x size keeping aspect; at least one pixel either way."""
+    if width >= height:
+        return size, max(1, round(height / width * size))
+    return max(1, round(width / height * size)), size
+
+
 def letterbox(image: Image.Image, size: int) -> Image.Image:
-    """Fit into size x size keeping aspect, centred on grey 127."""
-    scale = min(size / image.width, size / image.height)
-    w = max(1, min(size, round(image.width * scale)))
-    h = max(1, min(size, round(image.height * scale)))
+    """Fit into size x size keeping aspect, centred on grey 127 (as ``PIL.ImageOps.pad`` does)."""
+    w, h = fitted_size(image.width, image.height, size)
     canvas = Image.new("RGB", (size, size), GREY)
     fitted = image if (w, h) == image.size else image.resize((w, h), Image.Resampling.BICUBIC)
     canvas.paste(fitted, (round((size - w) / 2), round((size - h) / 2)))

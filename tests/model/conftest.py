@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tiny_model import TINY, scatter
 
 from jocr.model.ocr import OcrModel
 from jocr.model.tokenizer import Tokenizer, build_byte_tokenizer
+
+from .tiny_model import TINY, scatter
 
 
 @pytest.fixture

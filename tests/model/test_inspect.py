@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tiny_model import PROCESSOR
 
 from jocr.errors import CheckpointError
 from jocr.model.inspect import run
 from jocr.model.weights import save_checkpoint
+
+from .tiny_model import PROCESSOR
 
 
 def test_published_prints_the_table(shared_data, capsys) -> None:

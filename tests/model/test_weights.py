@@ -14,7 +14,6 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from tiny_model import PROCESSOR, TINY
 
 from jocr.errors import CheckpointError
 from jocr.model.config import OcrConfig
@@ -23,6 +22,8 @@ from jocr.model.ocr import OcrModel
 from jocr.model.shards import INDEX, SINGLE, read_header
 from jocr.model.weights import load_model, save_checkpoint
 from jocr.pages.tiles import ProcessorConfig
+
+from .tiny_model import PROCESSOR, TINY
 
 
 @pytest.fixture
