@@ -1,0 +1,1 @@
+"""Pure text -> structure: blocks, tables, trees (TEDS), formulas, text and the loop detector."""

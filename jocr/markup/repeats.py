@@ -1,0 +1,176 @@
+"""The one loop detector: cleaning, the decoding guard and the repetition reward all ask here.
+
+``find_repeats`` lists what stands back to back at least four times: characters (or tokens) with any period up to 512,
+whole lines, and table rows. ``find_loop`` gives the one repetition that is a loop (``loop_rules``), wherever it stands,
+with its evidence. ``LoopGuard`` asks the same question token by token while a page is being decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jocr.markup.loop_rules import MIN_COUNT, copies_allowed, is_loop
+from jocr.markup.runs import periodic_runs
+
+MAX_PERIOD = 512
+MIN_LENGTH = 32  # characters or tokens that a repetition of items covers at least
+TOKENS_COVERED = 256  # a loop of tokens whose text is unknown covers at least this many
+
+_HTML_ROW = re.compile(r"<tr\b[^<>]*>.*?(?:</tr>|(?=<tr\b)|(?=</table))", re.IGNORECASE | re.DOTALL)
+_ROW_LINE = re.compile(r"[ \t]*(?:\||<tr\b|<t[dh]\b)", re.IGNORECASE)
+
+Decode = Callable[[Sequence[int]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``count`` whole copies of a unit, back to back.
+
+    ``period`` counts items (characters or tokens), lines or rows, as ``level`` says; ``start`` and ``end`` are positions
+    in the sequence that was searched (characters of a text, tokens of a token list) at every level.
+    """
+
+    period: int
+    count: int
+    start: int
+    end: int
+    level: Literal["item", "line", "row"]
+
+
+def find_repeats(
+    seq: str | Sequence[int],
+    *,
+    max_period: int = MAX_PERIOD,
+    min_count: int = MIN_COUNT,
+    min_length: int = MIN_LENGTH,
+) -> list[Repeat]:
+    """All maximal repetitions, ordered by start, whether or not they are loops. Time grows linearly with ``seq``.
+
+    Args:
+        seq: a text, or token ids (then only items are looked at).
+        max_period: longest unit, in items, lines or rows.
+        min_count: whole copies a repetition has at least.
+        min_length: items that a repetition of items covers at least.
+    """
+    out = [
+        Repeat(p, (end - start) // p, start, end, "item")
+        for p, start, end in periodic_runs(
+            _codes(seq), max_period=max_period, min_count=min_count, min_length=min_length
+        )
+    ]
+    if isinstance(seq, str):
+        out += _unit_repeats(seq, _lines(seq), max_period, min_count)
+        if "<tr" in seq:
+            rows = ((m.start(), m.end(), m[0]) for m in _HTML_ROW.finditer(seq))
+            out += _unit_repeats(seq, rows, max_period, min_count, "row")
+    return sorted(out, key=lambda r: (r.start, r.level))
+
+
+def find_loop(seq: str | Sequence[int], *, max_period: int = MAX_PERIOD, decode: Decode | None = None) -> Repeat | None:
+    """The loop in ``seq`` that covers most of it, or None.
+
+    Args:
+        seq: a text or token ids.
+        max_period: longest unit, in items, lines or rows.
+        decode: token ids -> text. With it tokens are judged by what they say; without it a token loop must cover
+            TOKENS_COVERED tokens, which a page of empty ledger rows may do as well.
+    """
+    loops = [r for r in find_repeats(seq, max_period=max_period) if _judge(seq, r, decode)]
+    return max(loops, key=lambda r: (r.end - r.start, r.level == "item"), default=None)
+
+
+def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None) -> bool:
+    if isinstance(seq, str):
+        length = repeat.period if repeat.level == "item" else (repeat.end - repeat.start) // repeat.count
+        return is_loop(seq[repeat.start : repeat.start + length], repeat.count)
+    if decode is None:
+        return repeat.end - repeat.start >= TOKENS_COVERED
+    return is_loop(decode(seq[repeat.start : repeat.start + repeat.period]), repeat.count)
+
+
+def _codes(seq: str | Sequence[int]) -> np.ndarray:
+    if isinstance(seq, str):
+        return np.frombuffer(seq.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return np.asarray(seq, dtype=np.int64)
+
+
+def _lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, line) of every line that is not blank."""
+    at = 0
+    for line in text.split("\n"):
+        if line.strip():
+            yield at, at + len(line), line
+        at += len(line) + 1
+
+
+def _unit_repeats(
+    text: str,
+    units: Iterable[tuple[int, int, str]],
+    max_period: int,
+    min_count: int,
+    level: Literal["line", "row"] | None = None,
+) -> Iterator[Repeat]:
+    """Repetitions over lines or rows, compared without regard to blank space."""
+    ids: dict[str, int] = {}
+    units = list(units)
+    codes = np.array([ids.setdefault(" ".join(unit.split()), len(ids)) for _, _, unit in units], np.int64)
+    for p, a, b in periodic_runs(codes, max_period=max_period, min_count=min_count, min_length=min_count):
+        count = (b - a) // p
+        all_rows = all(_ROW_LINE.match(unit) for _, _, unit in units[a : a + p])
+        yield Repeat(p, count, units[a][0], units[a + count * p - 1][1], level or ("row" if all_rows else "line"))
+
+
+class LoopGuard:
+    """Watches a growing token sequence; O(max_period) elementary vector work per token (a few microseconds).
+
+    Args:
+        max_period: longest unit in tokens.
+        decode: token ids -> text; see :func:`find_loop`.
+    """
+
+    def __init__(self, *, max_period: int = MAX_PERIOD, decode: Decode | None = None) -> None:
+        self._decode = decode
+        self._periods = np.arange(1, max_period + 1)
+        self._tokens = np.full(max_period + 1024, -1, np.int64)
+        self._size = 0
+        self._equal = np.zeros(max_period, np.int64)  # [p - 1]: how long each token has equalled the one p before it
+        per_count = (MIN_COUNT - 1) * self._periods
+        cover = (TOKENS_COVERED if decode is None else MIN_LENGTH) - self._periods
+        self._due = np.maximum(per_count, cover)  # equal stretch at which a period is looked at (again)
+        self._first_due = self._due.copy()
+
+    def push(self, token_ids: Iterable[int]) -> Repeat | None:
+        """Add committed tokens; the loop at the tail as soon as there is one, else None."""
+        for token in token_ids:
+            found = self._push(int(token))
+            if found:
+                return found
+        return None
+
+    def _push(self, token: int) -> Repeat | None:
+        if self._size == len(self._tokens):
+            self._tokens = np.concatenate([self._tokens, np.full(self._size, -1, np.int64)])
+        n, width = self._size, min(self._size, len(self._periods))
+        same = self._tokens[n - width : n][::-1] == token
+        self._tokens[n] = token
+        self._size += 1
+        self._equal[:width] = (self._equal[:width] + 1) * same
+        ripe = self._equal >= self._due
+        return self._look(np.flatnonzero(ripe)) if ripe.any() else None
+
+    def _look(self, indices: np.ndarray) -> Repeat | None:
+        for i in indices.tolist():
+            period, start = i + 1, self._size - int(self._equal[i]) - i - 1
+            count = (self._size - start) // period
+            if self._decode is None:
+                return Repeat(period, count, start, self._size, "item")
+            allowed = copies_allowed(self._decode(self._tokens[start : start + period].tolist()))
+            if count >= allowed:
+                return Repeat(period, count, start, self._size, "item")
+            self._due[i] = (allowed - 1) * period
+        return None
