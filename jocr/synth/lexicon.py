@@ -181,6 +181,16 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
+def adverb(adjective: str) -> str:
+    """The form in -ly."""
+    if adjective.endswith("ic"):
+        return adjective + "ally"
+    if adjective.endswith("le") and adjective[-3] not in "aeiou":
+        return adjective[:-1] + "y"
+    stem = adjective[:-1] + "i" if adjective.endswith("y") else adjective
+    return stem + ("y" if stem.endswith("ll") else "ly")
+
+
 def _doubled(verb: str) -> str:
     one_vowel = sum(c in "aeiouy" for c in verb) == 1
     return verb + verb[-1] if one_vowel and verb[-1] not in "aeiouwxy" and verb[-2] in "aeiou" else verb
@@ -190,7 +200,7 @@ def verb_forms(entry: str) -> tuple[str, str, str, str]:
     """(base, third person, past, -ing) of ``base`` or ``base:past``."""
     base, _, past = entry.partition(":")
     stem = base[:-1] if base.endswith("e") and not base.endswith(("ee", "ie")) else _doubled(base)
-    if not past and plural(base).endswith("ies"):
+    if not past and base[-1] == "y" and base[-2] not in "aeiou":
         past = base[:-1] + "ied"
     elif not past:
         past = base + "d" if base[-1] == "e" else stem + "ed"
@@ -214,4 +224,7 @@ def _build(mine: Callable[[str], bool], taken: frozenset[str]) -> Lexicon:
     verbs = tuple(verb_forms(v) for v in VERBS.split() if mine(v.partition(":")[0]))
     verbs = tuple(v for v in verbs if not taken.intersection(v))
     plurals = tuple(plural(n) for n in nouns)
-    return Lexicon(nouns, plurals, verbs, pick(ADJECTIVES), pick(ADVERBS), pick(NAMES), pick(PLACES))
+    adjectives = pick(ADJECTIVES)
+    derived = (adverb(a) for a in adjectives if len(a) > 4 and not a.endswith("ly"))
+    adverbs = pick(ADVERBS) + tuple(a for a in derived if a not in taken)
+    return Lexicon(nouns, plurals, verbs, adjectives, adverbs, pick(NAMES), pick(PLACES))

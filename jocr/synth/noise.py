@@ -25,7 +25,7 @@ def degrade(pixels: np.ndarray, glyphs: np.ndarray, rng: random.Random) -> tuple
         return pixels, glyphs
     image = Image.fromarray(pixels)
     if rng.random() < 0.5:
-        image, glyphs = _turn(image, glyphs, math.radians(rng.uniform(-0.7, 0.7)))
+        image, glyphs = turn(image, glyphs, math.radians(rng.uniform(-0.7, 0.7)))
     if rng.random() < 0.3:
         image = _thickness(image, rng)
     if rng.random() < 0.4:
@@ -36,7 +36,7 @@ def degrade(pixels: np.ndarray, glyphs: np.ndarray, rng: random.Random) -> tuple
     return values, glyphs
 
 
-def _turn(image: Image.Image, glyphs: np.ndarray, angle: float) -> tuple[Image.Image, np.ndarray]:
+def turn(image: Image.Image, glyphs: np.ndarray, angle: float) -> tuple[Image.Image, np.ndarray]:
     """Turn about the page's centre; PIL's affine matrix maps output to input pixels."""
     c, s = math.cos(angle), math.sin(angle)
     cx, cy = image.width / 2, image.height / 2

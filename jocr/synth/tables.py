@@ -112,7 +112,7 @@ def _content(rng: random.Random, writer: Writer, n_rows: int, n_columns: int, na
         rows.append(row)
     if not any(cell.text for row in rows for cell in row):
         rows[0][0].text = writer.code()
-    if n_columns > 2 and rng.random() < 0.1:
+    if n_columns > 2 and rng.random() < 0.07:
         _span(rng, rows, n_columns)
     return rows
 

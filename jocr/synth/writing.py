@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Iterator
+from functools import cache
 
 from jocr.synth.lexicon import DAYS, FUNCTION, MONTHS, Lexicon, held_out, lexicon
 
@@ -104,7 +105,7 @@ class Writer:
         while True:
             parts = (r.choice(_ONSETS) + r.choice(_VOWELS) + r.choice(_CODAS) for _ in range(r.choice((1, 2, 2, 2, 3))))
             word = "".join(parts)
-            if held_out(word) == (self.split != "train"):
+            if held_out(word) == (self.split != "train") and word not in _listed():
                 break
         if r.random() < 0.06:
             spot = r.randrange(len(word))
@@ -213,6 +214,11 @@ class Writer:
 
 
 _FUNCTION = tuple(FUNCTION.split())
+
+
+@cache
+def _listed() -> frozenset[str]:
+    return frozenset(word.lower() for split in ("train", "heldout") for word in lexicon(split).words)
 
 
 def _capital(text: str) -> str:
