@@ -40,7 +40,8 @@ def make_teacher(seed: int) -> tuple[Teacher, Tokenizer]:
 
     torch.manual_seed(seed)
     tokenizer = nano_tokenizer()
-    model = OcrModel(nano_config(tokenizer.get_vocab_size(), tokenizer.token_to_id("<image>")))
+    (image,) = tokenizer.encode("<image>", add_special_tokens=False).ids
+    model = OcrModel(nano_config(tokenizer.get_vocab_size(), image))
 
     def ids(text: str) -> list[int]:
         return tokenizer.encode(text, add_special_tokens=False).ids

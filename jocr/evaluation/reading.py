@@ -101,5 +101,7 @@ def run(decoder: Decoder, *, count: int = 100, json_path: Path | None = None) ->
               f"loops {score.loops} truncated {score.truncated}", flush=True)  # fmt: skip
     if json_path is not None:
         rows = [asdict(s) for s in scores]
-        json_path.write_text(json.dumps({"provenance": collect(), "engine": asdict(decoder.info), "scores": rows}, indent=1))
+        json_path.write_text(
+            json.dumps({"provenance": collect(), "engine": asdict(decoder.info), "scores": rows}, indent=1)
+        )
     return scores

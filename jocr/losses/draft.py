@@ -18,8 +18,16 @@ def depth_weights(depths: int, beta: float = 0.6) -> list[float]:
     return [w / sum(raw) for w in raw]
 
 
-def draft_loss(states: list[Tensor], logits: list[Tensor], keep: list[Tensor], verifier_state: Tensor,
-               verifier_logits: Tensor, *, distribution: float = 0.5, feature: float = 0.1) -> tuple[Tensor, dict[str, float]]:  # fmt: skip
+def draft_loss(
+    states: list[Tensor],
+    logits: list[Tensor],
+    keep: list[Tensor],
+    verifier_state: Tensor,
+    verifier_logits: Tensor,
+    *,
+    distribution: float = 0.5,
+    feature: float = 0.1,
+) -> tuple[Tensor, dict[str, float]]:
     """Weighted sum over depths.
 
     Args:

@@ -42,16 +42,19 @@ def collate(examples: list[Example], pad: int) -> Batch:
         looks[:, i, : len(e.ids)] = e.looks
     grey = torch.from_numpy(np.stack([e.pixels for e in examples])).float() / 127.5 - 1.0
     return Batch(
-        grey[:, :, None].expand(-1, -1, 3, -1, -1), examples[0].grid,
-        torch.tensor([e.instruction for e in examples]),
-        *(torch.from_numpy(a) for a in (ids, targets, looks)),
-        torch.from_numpy(np.stack([e.patch_glyphs for e in examples])),
-        torch.from_numpy(np.stack([e.cell_glyphs for e in examples])),
-    )  # fmt: skip
+        pixels=grey[:, :, None].expand(-1, -1, 3, -1, -1),
+        grid=examples[0].grid,
+        instruction=torch.tensor([e.instruction for e in examples]),
+        ids=torch.from_numpy(ids),
+        targets=torch.from_numpy(targets),
+        looks=torch.from_numpy(looks),
+        patch_glyphs=torch.from_numpy(np.stack([e.patch_glyphs for e in examples])),
+        cell_glyphs=torch.from_numpy(np.stack([e.cell_glyphs for e in examples])),
+    )
 
 
 class Pool:
-    """Draws pages of one kind and size ahead, sorts them by length, and deals batches; each page is used ``reuse`` times.
+    """Draws pages of one kind and size ahead, sorts them by length, and deals batches of them ``reuse`` times.
 
     Args:
         draw: seed -> Example.
@@ -76,5 +79,5 @@ class Pool:
             order = sorted(range(self.size), key=lambda i: len(self.pages[i].ids) + rng.uniform(-4, 4))
             ordered = [self.pages[i] for i in order]
             self.ready = [ordered[i : i + self.batch] for i in range(0, self.size - self.batch + 1, self.batch)]
-            rng.shuffle(self.ready)  # type: ignore[arg-type]
+            self.ready = [self.ready[i] for i in rng.permutation(len(self.ready))]
         return self.ready.pop()

@@ -93,7 +93,12 @@ class Trainer:
         self.grads = FlatGradients([p for _, p in [*muon, *adam]])
         self.optimizers: list[tuple[torch.optim.Optimizer, float]] = [
             (Muon(muon, recipe.muon_lr, weight_decay=recipe.weight_decay), recipe.muon_lr),
-            (torch.optim.AdamW([p for _, p in adam], recipe.adam_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True), recipe.adam_lr),
+            (
+                torch.optim.AdamW(
+                    [p for _, p in adam], recipe.adam_lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+                ),
+                recipe.adam_lr,
+            ),
         ]
         self.step, self.pages, self.pools = 0, 0, dict[tuple[Any, ...], Pool]()
         self.clock = Clock(recipe.phases, 0.0)

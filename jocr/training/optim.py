@@ -90,7 +90,16 @@ Named = list[tuple[str, nn.Parameter]]
 
 def split_parameters(named: Named) -> tuple[Named, Named]:
     """Matrices of hidden layers go to Muon; embeddings, heads, norms, biases, positions and convolutions to AdamW."""
-    plain = ("embed_tokens", "lm_head", "pos", "class_embedding", "patch_embed", "gate.weight", "aux", "patch_embedding")
+    plain = (
+        "embed_tokens",
+        "lm_head",
+        "pos",
+        "class_embedding",
+        "patch_embed",
+        "gate.weight",
+        "aux",
+        "patch_embedding",
+    )
     muon: Named = []
     adam: Named = []
     for name, p in named:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from jocr.config import Recipe
 
 
-class Stream(BaseModel):
+class Stream(Recipe):
     """Pages of one kind and size: ``batch`` of them per rank make one micro-batch."""
 
-    model_config = ConfigDict(extra="forbid")
     kind: Literal["paragraph", "table", "formula", "mixed"]
     width: int = 256
     height: int = 256
@@ -18,10 +19,9 @@ class Stream(BaseModel):
     share: float = 1.0  # relative frequency among micro-batches
 
 
-class Phase(BaseModel):
+class Phase(Recipe):
     """One stretch of training, measured in minutes of wall time; rates run linearly from ``lr_from`` to ``lr_to``."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str
     minutes: float
     hold: float = 0.0  # share of the phase at the starting rate before the linear change begins
@@ -34,8 +34,7 @@ class Phase(BaseModel):
     streams: list[Stream]
 
 
-class NanoRecipe(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class NanoRecipe(Recipe):
     out: str = "runs/nano"
     seed: int = 0
     ranks: int = 2

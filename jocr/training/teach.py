@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from jocr.losses.sft import IGNORE, glyph_loss, guided_attention_loss, token_loss
 from jocr.model.decoder import causal
+from jocr.model.moe import MoE
 from jocr.model.ocr import OcrModel
 from jocr.model.vision import join_towers, page_layout
 from jocr.training.batches import Batch
@@ -32,7 +33,7 @@ class GlyphHeads(nn.Module):
 
 class Teacher(nn.Module):
     def __init__(self, model: OcrModel, specials: dict[str, list[int]]) -> None:
-        """``specials``: token ids of the prompt ``before`` the image, ``after`` it and ``end`` (after the instruction)."""
+        """``specials``: token ids of the prompt ``before`` and ``after`` the image, and its ``end``."""
         super().__init__()
         self.model = model
         cfg = model.cfg
@@ -42,7 +43,7 @@ class Teacher(nn.Module):
     def see(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, float]]:
         """Visual rows (B, n, H), summed glyph losses, metrics."""
         body = self.model.model
-        b, v = batch.pixels.shape[:2]
+        b = batch.pixels.shape[0]
         patches = body.sam_model.patches(batch.pixels.flatten(0, 1))
         compressed = body.sam_model.compress(patches)
         cells = join_towers(body.vision_model, body.projector, compressed)
@@ -53,7 +54,9 @@ class Teacher(nn.Module):
         order = torch.from_numpy(page_layout(batch.grid, side, side)) % rows.shape[1]
         return rows[:, order], loss, metrics
 
-    def _glyphs(self, batch: Batch, patches: Tensor, compressed: Tensor, cells: Tensor) -> tuple[Tensor, dict[str, float]]:
+    def _glyphs(
+        self, batch: Batch, patches: Tensor, compressed: Tensor, cells: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
         use = slice(None) if batch.grid is None else slice(0, -1)
         v, keep = batch.pixels.shape[1], batch.patch_glyphs[:, use].shape[1]
         pick = (torch.arange(cells.shape[0]) % v) < keep  # leave out the global view of tiled pages
@@ -106,7 +109,7 @@ class Teacher(nn.Module):
             guide = torch.stack(guided).mean()
             metrics["guide"] = guide.item()
             loss = loss + weights["guide"] * guide
-        balances = [m.balance for m in self.model.modules() if getattr(m, "balance", None) is not None]
+        balances = [m.balance for m in self.model.modules() if isinstance(m, MoE) and m.balance is not None]
         if balances:
             loss = loss + weights["balance"] * torch.stack(balances).mean()
         return loss, metrics | more

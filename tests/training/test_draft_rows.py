@@ -14,10 +14,18 @@ from jocr.training.draft import DraftedAttention, shift
 
 
 def tiny() -> OcrModel:
-    text = TextConfig(vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
-                      intermediate_size=64, moe_intermediate_size=16, n_routed_experts=4, num_experts_per_tok=2)  # fmt: skip
-    sam = SamConfig(width=16, layers=1, heads=1, image_size=64, window_size=2, global_attn_indexes=(0,),
-                    neck_channels=16, downsample_channels=(16, 16))  # fmt: skip
+    text = TextConfig(
+        vocab_size=40,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        moe_intermediate_size=16,
+        n_routed_experts=4,
+        num_experts_per_tok=2,
+    )
+    sam = SamConfig(16, 1, 1, 64, 16, 2, (0,), neck_channels=16, downsample_channels=(16, 16))
     model = OcrModel(OcrConfig(text, sam, ClipConfig(16, 1, 1, 4, 4), image_token_id=3)).eval()
     with torch.no_grad():
         for p in model.parameters():

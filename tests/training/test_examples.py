@@ -91,7 +91,11 @@ def test_orthogonalise_gives_near_unit_singular_values() -> None:
 
 
 def test_muon_treats_fused_matrices_one_by_one() -> None:
-    assert (fused_pieces("a.qkv.weight"), fused_pieces("mlp.gate_up.weight"), fused_pieces("o_proj.weight")) == (3, 2, 1)
+    assert (fused_pieces("a.qkv.weight"), fused_pieces("mlp.gate_up.weight"), fused_pieces("o_proj.weight")) == (
+        3,
+        2,
+        1,
+    )
     torch.manual_seed(0)
     p = nn.Parameter(torch.zeros(6, 4))
     p.grad = torch.cat([torch.randn(2, 4) * 1000, torch.randn(4, 4)])
@@ -112,7 +116,10 @@ def test_flat_gradients_average_and_clip() -> None:
 
 def test_clock_walks_the_phases_and_rates_fall_after_the_hold() -> None:
     stream = Stream(kind="paragraph")
-    phases = [Phase(name="a", minutes=1, streams=[stream]), Phase(name="b", minutes=1, hold=0.5, lr_to=0.0, streams=[stream])]
+    phases = [
+        Phase(name="a", minutes=1, streams=[stream]),
+        Phase(name="b", minutes=1, hold=0.5, lr_to=0.0, streams=[stream]),
+    ]
     assert Clock(phases, 30.0).tick()[:2][0] == 0
     index, done, _ = Clock(phases, 105.0).tick()
     assert index == 1
