@@ -10,6 +10,7 @@ import typer
 
 from jocr.errors import ConfigError, JocrError
 
+STOPPED = 130
 HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     help="Archive pages to trustworthy Markdown.",
@@ -35,7 +36,7 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        _stop("stopped; nothing was written", 130)
+        code = STOPPED
     except ConfigError as error:
         _stop(str(error), 2)
     except JocrError as error:
@@ -45,6 +46,8 @@ def main() -> None:
             raise
         error.show()
         sys.exit(error.exit_code)
+    if code == STOPPED:  # typer's own answer to Ctrl-C
+        _stop("stopped", STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -66,7 +69,9 @@ def parse(
     password: Annotated[str | None, typer.Option(help="Tried on every document that asks for one.")] = None,
     fail_above: Annotated[float | None, typer.Option(help="Exit with 3 above this share of failed pages.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Token limit of one page.")] = None,
-    page_seconds: Annotated[float | None, typer.Option(help="Time limit of a page's rendering (default 30).")] = None,
+    page_seconds: Annotated[
+        float | None, typer.Option(help="Limit of rendering (default 30), of decoding (600).")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a directory that holds other files.")] = False,
     recipe: Annotated[Path | None, typer.Option(help="TOML recipe; options given here win over it.")] = None,
     sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
@@ -92,6 +97,7 @@ def parse(
         "render.workers": workers,
         "render.password": password,
         "render.page_seconds": page_seconds,
+        "model.page_seconds": page_seconds,
     }
     return run(recipe, sets or [], {key: value for key, value in given.items() if value is not None})
 

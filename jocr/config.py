@@ -35,6 +35,7 @@ class ModelSettings(Recipe):
     dtype: Literal["float32", "bfloat16"] | None = None  # None: what suits the device
     batch: int = Field(default=8, ge=1)  # pages decoded at once
     max_tokens: int | None = Field(default=None, ge=1)  # per page; None: the checkpoint's own limit
+    page_seconds: float = Field(default=600.0, gt=0)  # time limit of one page's decoding
     instruction: str | None = None  # None: the checkpoint's own instruction
 
     @field_validator("depth", mode="before")

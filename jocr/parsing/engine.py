@@ -32,6 +32,7 @@ def open_decoder(model: ModelSettings) -> Decoder:
         dtype=model.dtype,
         batch=model.batch,
         max_tokens=model.max_tokens,
+        page_seconds=model.page_seconds,
     )
 
 

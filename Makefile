@@ -1,0 +1,48 @@
+# Two commands: `make demo` (or `make demo SRC=file-or-folder OUT=directory`) and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TORCH ?= torch==2.13.0
+SRC ?= jocr/data/examples
+OUT ?= out/demo
+
+.PHONY: demo test test-all test-ray lint setup setup-dev clean
+
+demo: $(VENV)/.base
+	$(BIN)/jocr parse $(SRC) --out $(OUT)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not ray and not engine and not slow and not gpu"
+
+test-ray: $(VENV)/.dev
+	$(BIN)/python -m pytest -m ray
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not engine and not gpu"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+setup: $(VENV)/.base
+
+setup-dev: $(VENV)/.dev
+
+# torch comes first and by itself: a plain `pip install torch==...` takes the smallest build at hand.
+$(VENV)/.torch:
+	$(PYTHON) -c 'import sys; sys.exit("jocr needs Python 3.11 or 3.12; set PYTHON=") if not (3, 11) <= sys.version_info[:2] < (3, 13) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(TORCH)
+	touch $@
+
+$(VENV)/.base: $(VENV)/.torch pyproject.toml
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base pyproject.toml
+	$(PIP) -e '.[eval,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) out build dist *.egg-info

@@ -1,0 +1,158 @@
+"""The command as a whole: instant help, one sentence for an error, the exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jocr import cli
+from jocr.errors import ConfigError, EngineError
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "jocr" / "data" / "examples"
+HEAVY = ("torch", "ray", "transformers", "pyarrow", "numpy", "PIL", "vllm", "pydantic", "boto3")
+
+
+def main(capsys, *argv):
+    """Run ``jocr argv``; (exit code, stdout, stderr)."""
+    old, sys.argv = sys.argv, ["jocr", *map(str, argv)]
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+    finally:
+        sys.argv = old
+    done = capsys.readouterr()
+    return stopped.value.code, done.out, done.err
+
+
+def test_help_is_instant_and_imports_nothing_heavy():
+    code = (
+        "import sys, time\n"
+        "from jocr import cli\n"
+        "sys.argv = ['jocr', '--help']\n"
+        "try: cli.main()\n"
+        "except SystemExit as stop: assert not stop.code\n"
+        f"loaded = [name for name in {HEAVY} if name in sys.modules]\n"
+        "print('LOADED', loaded, 'SECONDS', time.process_time())"
+    )
+    assert min(_seconds(code) for _ in range(3)) < 0.3
+
+
+def _seconds(code: str) -> float:
+    """CPU time of the whole process, interpreter included: what help costs on a machine that is not busy."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Archive pages to trustworthy Markdown" in done.stdout
+    assert "LOADED [] " in done.stdout
+    return float(done.stdout.rsplit(" ", 1)[-1])
+
+
+def commands(app=cli.app, prefix=()):
+    """Every command of the program, as words."""
+    for info in app.registered_commands:
+        yield (*prefix, info.name or info.callback.__name__.replace("_", "-"))
+    for group in app.registered_groups:
+        yield from commands(group.typer_instance, (*prefix, group.name))
+
+
+@pytest.mark.parametrize("words", sorted(commands()), ids=" ".join)
+def test_every_command_has_help(words):
+    done = CliRunner().invoke(cli.app, [*words, "--help"])
+    assert done.exit_code == 0
+    assert "Usage" in done.output
+
+
+def test_the_commands_are_those_promised():
+    assert {" ".join(words) for words in commands()} == {
+        "parse",
+        "model inspect",
+        "score olmocr-bench",
+        "score omnidocbench",
+        "score vectors",
+        "score loops",
+        "reward",
+        "bench decode",
+        "bench score",
+        "synth",
+    }
+
+
+def test_parse_says_what_it_did(tmp_path, capsys):
+    out = tmp_path / "out"
+    code, stdout, stderr = main(capsys, "parse", EXAMPLES / "annual-report.pdf", "--out", out, "--model", "fake")
+    assert code == 0
+    assert "2 pages of 1 documents: 2 ok" in stdout
+    assert str(out / "report.html") in stdout
+    assert stderr == ""  # no progress where nobody watches
+    assert json.loads((out / "run.json").read_text())["counts"]["ok"] == 2
+
+
+def test_fail_above_gives_three(tmp_path, capsys):
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing follows")
+    argv = ["parse", tmp_path / "broken.pdf", EXAMPLES / "harbour.png", "--model", "fake", "--set", "report.pages=0"]
+    assert main(capsys, *argv, "--out", tmp_path / "a", "--fail-above", "0.5")[0] == 0
+    assert main(capsys, *argv, "--out", tmp_path / "b", "--fail-above", "0.4")[0] == 3
+    assert (tmp_path / "b" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["parse"], "--out"),
+        (["parse", "--out", "OUT"], "name at least one"),
+        (["parse", "/nowhere/at/all", "--out", "OUT"], "/nowhere/at/all"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--pages", "5-1"], "counted from 1"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--draft-depth", "9"], "model.depth"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--fail-above", "2"], "fail_above"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--workers", "0"], "render.workers"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--set", "model.bacth=2"], "did you mean 'model.batch'"),
+        (["parse", "EXAMPLES", "--out", "OUT", "--recipe", "/no.toml"], "cannot read the recipe"),
+        (["parse", "EXAMPLES", "--out", "s3://bucket/x"], "local directory"),
+        (["parse", "EXAMPLES", "--out", "/proc/jocr"], "--out"),
+        (["parse", "EXAMPLES", "--nonsense"], "--nonsense"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_usage_is_two_and_one_sentence(tmp_path, capsys, argv, words):
+    place = {"OUT": str(tmp_path / "out"), "EXAMPLES": str(EXAMPLES)}
+    code, stdout, stderr = main(capsys, *(place.get(word, word) for word in argv))
+    assert code == 2
+    assert words in stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ConfigError("wrong knob"), 2, "jocr: wrong knob"),
+        (EngineError("it died"), 1, "jocr: it died"),
+        (KeyboardInterrupt(), 130, "stopped"),
+    ],
+)
+def test_errors_of_a_command(monkeypatch, capsys, error, code, words):
+    def fail(target):
+        raise error
+
+    monkeypatch.setattr("jocr.model.inspect.run", fail)
+    got, _, stderr = main(capsys, "model", "inspect", "nano")
+    assert got == code
+    assert stderr.strip().startswith("jocr: ")
+    assert words in stderr
+    assert stderr.strip().count("\n") == 0
+
+
+def test_a_bug_is_not_dressed_up(monkeypatch):
+    monkeypatch.setattr("jocr.model.inspect.run", lambda target: 1 / 0)
+    monkeypatch.setattr(sys, "argv", ["jocr", "model", "inspect", "nano"])
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_a_commands_code_is_the_exit_code(monkeypatch, capsys):
+    monkeypatch.setattr("jocr.model.inspect.run", lambda target: 7)
+    assert main(capsys, "model", "inspect", "nano")[0] == 7
