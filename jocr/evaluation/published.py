@@ -50,10 +50,11 @@ _NOTHING: tuple[None, ...] = (None,) * len(OLMOCR_COLUMNS)
 _BENCH_README = "allenai/olmocr, bench README"
 _LIGHTON = "lightonai/LightOnOCR, result CSV"
 _PAPER = "arXiv 2609.03181"
+_OMNI_SOURCES = "OmniDocBench README; model cards and READMEs"
 
 OLMOCR_BENCH: tuple[Published, ...] = (
     _olmocr("jina-ocr-v1", 83.4, _NOTHING, f"{_PAPER} and model card", "columns not printed"),
-    _olmocr("DeepSeek-OCR", 75.7, (77.2, 73.6, 80.2, 33.3, 96.1, 66.4, 79.4, 99.8), _BENCH_README),
+    _olmocr("DeepSeek-OCR", 75.7, (77.2, 73.6, 80.2, 33.3, 96.1, 66.4, 79.4, 99.8), _BENCH_README, f"76.0 in {_PAPER}"),
     _olmocr("olmOCR-2 (0.4.0)", 82.4, (83.0, 82.3, 84.9, 47.7, 96.1, 83.7, 81.9, 99.7), _BENCH_README),
     _olmocr("Chandra 0.1", 83.1, (82.2, 80.3, 88.0, 50.4, 90.8, 81.2, 92.3, 99.9), _BENCH_README),
     _olmocr("PaddleOCR-VL", 80.0, (85.7, 71.0, 84.1, 37.8, 97.0, 79.9, 85.7, 98.5), _BENCH_README),
@@ -77,19 +78,19 @@ OLMOCR_BENCH: tuple[Published, ...] = (
 
 OMNIDOCBENCH_V16: tuple[Published, ...] = (
     _omni("jina-ocr-v1", 91.14, (None,) * 5, _PAPER, "full set; with repeated tails cut"),
-    _omni("DeepSeek-OCR-2", 90.25, (0.050, 91.84, 83.89, 87.75, 0.144), "OmniDocBench README", "90.17 elsewhere"),
-    _omni("dots.ocr", 90.77, (0.048, 89.95, 87.18, 90.58, 0.138), "OmniDocBench README"),
-    _omni("olmOCR", 85.74, (0.139, 88.10, 83.00, 87.17, 0.216), "OmniDocBench README"),
-    _omni("Qwen3-VL-235B", 89.78, (0.063, 92.55, 83.07, 86.75, 0.166), "OmniDocBench README"),
-    _omni("HunyuanOCR-1.5", 94.74, (0.039, 94.50, 93.67, 94.71, 0.129), "model README"),
-    _omni("Unlimited-OCR", 93.92, (0.042, 95.79, 90.16, 93.32, 0.129), "model README"),
-    _omni("MinerU2.5-Pro", 95.75, (0.036, 97.45, 93.42, 95.92, 0.120), "model README"),
-    _omni("PaddleOCR-VL-1.6", 96.33, (0.033, 97.49, 94.76, 97.11, 0.127), "model README"),
-    _omni("OvisOCR2", 96.58, (0.025, 97.53, 94.76, 97.16, 0.111), "model README"),
+    _omni("DeepSeek-OCR-2", 90.25, (0.050, 91.84, 83.89, 87.75, 0.144), _OMNI_SOURCES, "90.17 elsewhere"),
+    _omni("dots.ocr", 90.77, (0.048, 89.95, 87.18, 90.58, 0.138), _OMNI_SOURCES),
+    _omni("olmOCR", 85.74, (0.139, 88.10, 83.00, 87.17, 0.216), _OMNI_SOURCES),
+    _omni("Qwen3-VL-235B", 89.78, (0.063, 92.55, 83.07, 86.75, 0.166), _OMNI_SOURCES),
+    _omni("HunyuanOCR-1.5", 94.74, (0.039, 94.50, 93.67, 94.71, 0.129), _OMNI_SOURCES),
+    _omni("Unlimited-OCR", 93.92, (0.042, 95.79, 90.16, 93.32, 0.129), _OMNI_SOURCES),
+    _omni("MinerU2.5-Pro", 95.75, (0.036, 97.45, 93.42, 95.92, 0.120), _OMNI_SOURCES),
+    _omni("PaddleOCR-VL-1.6", 96.33, (0.033, 97.49, 94.76, 97.11, 0.127), _OMNI_SOURCES),
+    _omni("OvisOCR2", 96.58, (0.025, 97.53, 94.76, 97.16, 0.111), _OMNI_SOURCES),
 )
 
 OMNIDOCBENCH_V15: tuple[Published, ...] = (
-    _omni("DeepSeek-OCR", 87.36, (0.073, 84.14, 85.25, 89.01, 0.085), "model README"),
-    _omni("DeepSeek-OCR-2", 91.09, (None,) * 5, "model README"),
+    _omni("DeepSeek-OCR", 87.36, (0.073, 84.14, 85.25, 89.01, 0.085), _OMNI_SOURCES),
+    _omni("DeepSeek-OCR-2", 91.09, (None,) * 5, _OMNI_SOURCES),
     _omni("FD-RL", 90.41, (None,) * 5, "arXiv 2601.08834"),
 )

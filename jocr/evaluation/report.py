@@ -33,7 +33,7 @@ ul.why { margin: 8px 16px }
 
 @dataclass(frozen=True)
 class WorstPage:
-    """One page of the report. ``failures`` are sentences; ``reference`` is Markdown, None where there is none to show."""
+    """One page of the report. ``failures`` are sentences; ``reference`` is Markdown, None where there is none."""
 
     name: str
     score: str
