@@ -1,8 +1,8 @@
 """Is there anything to read on this page image? Decided from pixels alone, with the evidence in numbers.
 
-Ink coverage does not answer it: a dark scan of an empty page has much "ink", a page with one word next to none. Here the
-ground (paper, shading, shadow) is estimated block by block and subtracted, what stands out by a local contrast becomes
-components, and components count when they look like glyphs: strokes instead of specks, or side by side in a line.
+Ink coverage does not answer it: a dark scan of an empty page has much "ink", a page with one word next to none. Here
+the ground (paper, shading, shadow) is estimated block by block and subtracted, what stands out by a local contrast
+becomes components, and components count when they look like glyphs: strokes, not specks, or side by side in a line.
 """
 
 from __future__ import annotations
@@ -26,13 +26,23 @@ PICTURE_SPREAD = 35.0  # grey levels of standard deviation in the ground itself:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
+    threshold: int  # grey levels by which a pixel stands out from the ground
+    share: float  # of the pixels do
+    spread: float  # standard deviation of the ground off the edges
+    scatter: float
     glyphs: int
     lines: int
-    largest: float  # share of the page
+    largest: float  # the largest mark, as a share of the pixels
 
     @property
     def content(self) -> bool:
         return self.glyphs > 0 or self.largest >= PICTURE_SHARE
+
+    def __str__(self) -> str:
+        if not self.share:
+            return f"nothing stands out from the ground by more than {self.threshold} of 255"
+        marks = f"{self.glyphs} glyph-like marks, {self.lines} lines, largest mark {100 * self.largest:.2f} %"
+        return f"{100 * self.share:.3f} % stands out by more than {self.threshold} of 255; {marks}"
 
 
 def judge_blank(grey: np.ndarray) -> tuple[bool, str]:
@@ -48,24 +58,27 @@ def judge_blank(grey: np.ndarray) -> tuple[bool, str]:
     height, width = grey.shape
     if min(height, width) < 8:
         return True, f"{width}x{height} px hold no glyph"
+    band = _busiest_band(grey)
+    if band is not None:
+        found = _look(band)
+        if found.lines >= 3 and found.scatter > 2 * SCATTER:
+            return False, f"{found} within the busiest {BAND} rows"
+    found = _look(grey)
+    if found.share > NOISE_SHARE and found.scatter < SCATTER:
+        return True, f"{found}, evenly strewn like noise (scatter {found.scatter:.2f} of {SCATTER})"
+    if found.spread >= PICTURE_SPREAD:
+        return False, f"{found}; the ground varies by {found.spread:.0f} of 255 like a picture"
+    return not found.content, str(found)
+
+
+def _look(grey: np.ndarray) -> _Finding:
+    """Measure an image, or a band of one."""
     ground, spread = _ground(grey)
     threshold = min(255, round(max(CONTRAST, GRAIN * _grain(grey))))
     mask = np.asarray(ImageChops.difference(Image.fromarray(grey), ground)) > threshold
     share = np.count_nonzero(mask) / mask.size
-    head = f"{100 * share:.3f} % of the page stands out by more than {threshold} of 255"
-    if not share and spread < PICTURE_SPREAD:
-        return True, f"nothing stands out from the ground by more than {threshold} of 255"
-    busy = _busiest_band(mask)
-    if busy is not None and _scatter(busy) > SCATTER and (found := _look(busy, mask.size)).lines >= 3:
-        return False, f"{head}; {found.glyphs} glyph-like marks in {found.lines} lines within {BAND} rows"
     scatter = _scatter(mask if share < 0.5 else grey < grey.mean())
-    if scatter < SCATTER and share > NOISE_SHARE:
-        return True, f"{head}, evenly strewn like noise (scatter {scatter:.2f} of {SCATTER})"
-    found = _look(mask, mask.size)
-    facts = f"{head}; {found.glyphs} glyph-like marks, {found.lines} lines, largest mark {100 * found.largest:.2f} %"
-    if spread >= PICTURE_SPREAD:
-        return False, f"{facts}; the ground varies by {spread:.0f} of 255 like a picture"
-    return not found.content, facts
+    return _Finding(threshold, share, spread, scatter, *_count_marks(mask))
 
 
 def _ground(grey: np.ndarray) -> tuple[Image.Image, float]:
@@ -105,7 +118,9 @@ def _scatter(mask: np.ndarray) -> float:
         return float("inf")
     across, down = _reach(mask, share), _reach(mask.T, share)
     per_row, per_column = mask.mean(axis=1), mask.mean(axis=0)
-    cells = np.add.reduceat(mask[: rows * block, : cols * block], np.arange(0, cols * block, block), axis=1, dtype=np.int32)
+    cells = np.add.reduceat(
+        mask[: rows * block, : cols * block], np.arange(0, cols * block, block), axis=1, dtype=np.int32
+    )
     cells = cells.reshape(rows, block, cols).sum(axis=1) / block**2
     ink = share * (1 - share)
     return max(
@@ -124,23 +139,25 @@ def _reach(mask: np.ndarray, share: float) -> float:
     return total
 
 
-def _busiest_band(mask: np.ndarray) -> np.ndarray | None:
-    """The ``BAND`` rows with the most changes along them, or None where the page is not much taller."""
-    if mask.shape[0] < 2 * BAND:
+def _busiest_band(grey: np.ndarray) -> np.ndarray | None:
+    """The ``BAND`` rows with the most steep steps along them, or None where the page is not much taller."""
+    if grey.shape[0] < 2 * BAND:
         return None
-    changes = np.add.reduceat(np.count_nonzero(mask[:, 1:] != mask[:, :-1], axis=1), np.arange(0, mask.shape[0], BAND))
-    top = min(int(changes.argmax()) * BAND, mask.shape[0] - BAND)
-    return mask[top : top + BAND]
+    some = grey[::4].astype(np.int16)
+    steps = np.count_nonzero(np.abs(np.diff(some, axis=1)) > CONTRAST, axis=1)
+    busiest = np.add.reduceat(steps, np.arange(0, len(steps), BAND // 4)).argmax()
+    top = min(int(busiest) * BAND, grey.shape[0] - BAND)
+    return np.ascontiguousarray(grey[top : top + BAND])
 
 
-def _look(mask: np.ndarray, page_pixels: int) -> _Finding:
-    """Glyphs and lines among the components; on a page, those that touch its edge are shadows of the scanner."""
+def _count_marks(mask: np.ndarray) -> tuple[int, int, float]:
+    """(glyphs, lines, largest share) among the components; on a page, those at its edge are shadows of the scanner."""
     height, width = mask.shape
     marks = find_components(mask)
     if min(height, width) >= CROP:
         inside = (marks.top > 1) & (marks.left > 1) & (marks.bottom < height - 1) & (marks.right < width - 1)
         marks = marks.take(inside)
-    largest = float(marks.area.max(initial=0)) / page_pixels
+    largest = float(marks.area.max(initial=0)) / mask.size
     big = max(height, width) / 2
     sized = (np.maximum(marks.height, marks.width) >= 4) & (np.minimum(marks.height, marks.width) >= 2)
     sized &= (marks.area >= 6) & (marks.height <= big) & (marks.width <= big)
@@ -149,11 +166,11 @@ def _look(mask: np.ndarray, page_pixels: int) -> _Finding:
     partners = np.maximum(_neighbours(marks), _neighbours(_turned(marks)))
     alone = strokes & (np.minimum(marks.height, marks.width) >= 6) & (np.maximum(marks.height, marks.width) >= 8)
     paired = (partners >= 2) | ((partners == 1) & strokes)
-    return _Finding(int((alone | paired).sum()), _count_lines(marks.take(paired)), largest)
+    return int((alone | paired).sum()), _count_lines(marks.take(paired)), largest
 
 
 def _are_strokes(marks: Components) -> np.ndarray:
-    """Marks drawn with a pen rather than dropped: their box is neither nearly full nor, as with a hair, nearly empty."""
+    """Marks drawn with a pen rather than dropped: their box is neither full nor, as with a hair, nearly empty."""
     fill = marks.area / np.maximum(1, marks.height * marks.width)
     return (fill < 0.62) & (fill > 0.1)
 

@@ -29,7 +29,8 @@ class Child:
     def __init__(self, memory_mb: int) -> None:
         self.pages = 0
         self._memory_mb = memory_mb
-        self._log = tempfile.TemporaryFile()  # what native libraries print: the last words of a crash
+        self._started = False
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # what native libraries print: last words of a crash
         command = [sys.executable, "-P", "-m", "jocr.pages.worker", str(memory_mb)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(), bufsize=0
@@ -44,11 +45,14 @@ class Child:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        grace = 0.0 if self.pages else _START_SECONDS / 6  # interpreter and imports, on a busy machine
         self.pages += request["do"] == "render"
+        answers = self._process.stdout.fileno()
         try:
+            if not self._started:  # interpreter and imports are not the document's time
+                wire.receive(answers, _START_SECONDS, self._watch)
+                self._started = True
             wire.send(self._process.stdin.fileno(), request)
-            return wire.receive(self._process.stdout.fileno(), seconds + grace, self._watch)
+            return wire.receive(answers, seconds, self._watch)
         except wire.Ended:
             raise ChildDied(self._obituary()) from None
 

@@ -83,9 +83,7 @@ def _label(row: np.ndarray, start: np.ndarray, end: np.ndarray, shape: tuple[int
     return np.unique(root, return_inverse=True)[1] if len(root) else root
 
 
-def _touching(
-    row: np.ndarray, start: np.ndarray, end: np.ndarray, stride: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _touching(row: np.ndarray, start: np.ndarray, end: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (run, run in the next row) that share a side or a corner."""
     begins, ends = row * stride + start, row * stride + end  # both ascend: runs of a row do not touch
     below = stride

@@ -19,6 +19,7 @@ RENDERER = f"pypdfium2 {pdfium.PYPDFIUM_INFO.tag}, pdfium {pdfium.PDFIUM_INFO.bu
 LOW_DPI = 50.0
 _SIDE = re.compile(rb"/(?:Width|Height)\s+(\d+)")
 _ROTATE = re.compile(rb"/Rotate\s*([+-]?\d+)(\s+\d+\s+R\b)?")  # a number, or a reference to one
+_SECURITY = re.compile(rb"/Filter\s*/Standard\b")
 _PLACEHOLDER = re.compile(
     r"please wait|not eventually replaced|later version of|does not support|viewer may not be able|adobe", re.IGNORECASE
 )
@@ -41,6 +42,8 @@ class PdfReader:
         self._notes: list[str] = []
         self._data: Any = np.frombuffer(data, np.uint8)
         self._pdf = self._load(password or None)
+        if not raw.FPDF_DocumentHasValidCrossReferenceTable(self._pdf):
+            self._notes.append("damaged cross-reference table, rebuilt by pdfium")
         self._pdf.init_forms()
         self.pages = len(self._pdf)
         sides = sorted((int(side) for side in _SIDE.findall(data)), reverse=True)[:2]
@@ -67,11 +70,18 @@ class PdfReader:
         finally:
             page.close()
 
+    def unseen(self, index: int) -> list[str]:
+        """Text on a page that nevertheless looks blank: it may be a loss that its reader should know of."""
+        page = self._pdf[index]
+        count = page.get_textpage().count_chars()
+        page.close()
+        hint = "a font neither embedded nor installed, or text meant to be invisible"
+        return [f"the page holds {count} characters and shows nothing to read: {hint}"] if count > 0 else []
+
     def _draw(self, page: pdfium.PdfPage, index: int, long_side: int) -> Picture:
         notes = list(self._notes)
         rotation = self._rotation(page, index, notes)
-        width, height = page.get_size()
-        self._refuse_zero_area(page, width, height)
+        width, height = _area(page, notes)
         if self._suspect_images:
             self._refuse_bombs(page)
         scale = long_side / max(width, height)
@@ -106,6 +116,8 @@ class PdfReader:
             raise DocumentError("corrupt", hint) from None
         try:
             with pikepdf.open(io.BytesIO(self._data), password=password or "") as damaged:
+                if _SECURITY.search(self._data) and not damaged.is_encrypted:
+                    raise ValueError("its encryption dictionary is lost")
                 mended = io.BytesIO()
                 damaged.save(mended)
             self._data = np.frombuffer(mended.getvalue(), np.uint8)
@@ -153,13 +165,6 @@ class PdfReader:
             found = re.search(rb"(?:^|[\r\n])%s \d+ obj\s*([+-]?\d+)" % found[1], buffer.getvalue())
         return int(found[1]) if found else None
 
-    @staticmethod
-    def _refuse_zero_area(page: pdfium.PdfPage, width: float, height: float) -> None:
-        box = page.get_mediabox(fallback_ok=False)
-        declared = (abs(box[2] - box[0]), abs(box[3] - box[1])) if box else (width, height)
-        if min(declared) <= 0 or not width > 0 or not height > 0:
-            raise PageError("zero_area", f"its MediaBox is {declared[0]:g} x {declared[1]:g} points")
-
     def _refuse_bombs(self, page: pdfium.PdfPage) -> None:
         for item in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]):
             width, height = item.get_px_size()
@@ -173,13 +178,27 @@ def _open(data: np.ndarray, password: str | None) -> pdfium.PdfDocument:
     return pdfium.PdfDocument(view, password=password)
 
 
+def _area(page: pdfium.PdfPage, notes: list[str]) -> tuple[float, float]:
+    """Width and height in points, as turned; pdfium would draw a page without area at letter size."""
+    media = page.get_mediabox(fallback_ok=False)
+    width, height = page.get_size()
+    if media and min(abs(media[2] - media[0]), abs(media[3] - media[1])) > 0 and not (width > 0 and height > 0):
+        page.set_cropbox(*media)
+        page.set_rotation(page.get_rotation())  # this makes pdfium measure the page again
+        notes.append("the CropBox does not meet the MediaBox and was ignored")
+        width, height = page.get_size()
+    declared = (abs(media[2] - media[0]), abs(media[3] - media[1])) if media else (width, height)
+    if min(declared) <= 0 or not width > 0 or not height > 0:
+        raise PageError("zero_area", f"its MediaBox is {declared[0]:g} x {declared[1]:g} points")
+    return width, height
+
+
 def _raster(page: pdfium.PdfPage, width: int, height: int) -> np.ndarray:
-    bitmap = pdfium.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGRx, rev_byteorder=True)
+    """The page drawn into exactly ``width`` x ``height`` pixels on white, forms and annotations included."""
+    bitmap = pdfium.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR, rev_byteorder=True)
     bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
     area = (bitmap, page, 0, 0, width, height, 0, raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER)
     raw.FPDF_RenderPageBitmap(*area)
     if page.formenv:
         raw.FPDF_FFLDraw(page.formenv, *area)
-    pixels = np.ascontiguousarray(bitmap.to_numpy()[:, :, :3])
-    bitmap.close()
-    return pixels
+    return bitmap.to_numpy()  # keeps the bitmap's own buffer alive; no copy

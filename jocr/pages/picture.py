@@ -19,6 +19,7 @@ class Picture:
     rotation: int
     renderer: str
     notes: list[str] = field(default_factory=list)
+    damage: str = ""  # what stopped the decoder, where only a part of the image could be decoded
 
 
 class Reader(Protocol):
@@ -27,5 +28,9 @@ class Reader(Protocol):
     pages: int
 
     def draw(self, index: int, long_side: int) -> Picture: ...
+
+    def unseen(self, index: int) -> list[str]:
+        """Notes on what a page that looks blank holds all the same."""
+        ...
 
     def close(self) -> None: ...

@@ -77,7 +77,7 @@ class RasterReader:
             stretch = _stretch(image, notes)
             orientation = _orientation(image, notes)
             size = _fit(stored, stretch, long_side)
-            upright = self._decode(size, notes)
+            upright, damage = self._decode(size)
         except PageError:
             raise
         except _BROKEN as error:
@@ -87,9 +87,13 @@ class RasterReader:
         rgb = to_rgb(upright, size, notes)
         if image.format != "TIFF" and orientation in _TRANSPOSE:
             rgb = rgb.transpose(_TRANSPOSE[orientation])
-        return Picture(
-            np.asarray(rgb), *map(float, stored), None, _TURNS.get(orientation, 0), RENDERER, notes
-        )
+        if damage:
+            notes.append(f"damaged image data, shown as far as it decodes ({damage})")
+        width, height = map(float, stored)
+        return Picture(np.asarray(rgb), width, height, None, _TURNS.get(orientation, 0), RENDERER, notes, damage)
+
+    def unseen(self, index: int) -> list[str]:
+        return []
 
     def _open(self) -> Any:
         source = self._source if isinstance(self._source, str) else io.BytesIO(self._source)
@@ -108,9 +112,12 @@ class RasterReader:
         if width <= 0 or height <= 0:
             raise PageError("zero_area", f"it declares {width}x{height} pixels")
         if width * height > self._max_pixels:
-            raise PageError("too_large", f"it declares {width}x{height} pixels; the limit is {self._max_pixels:,} in all")
+            raise PageError(
+                "too_large", f"it declares {width}x{height} pixels; the limit is {self._max_pixels:,} in all"
+            )
 
-    def _decode(self, size: tuple[int, int], notes: list[str]) -> Image.Image:
+    def _decode(self, size: tuple[int, int]) -> tuple[Image.Image, str]:
+        """The current frame, at a fraction of its size where the decoder can, and what stopped the decoder."""
         image, self._decoded = self._image, True
         if image.format in ("JPEG", "MPO"):
             image.draft(image.mode, (2 * size[0], 2 * size[1]))  # the inverse DCT itself yields a smaller picture
@@ -124,8 +131,8 @@ class RasterReader:
                 image.load()
             finally:
                 ImageFile.LOAD_TRUNCATED_IMAGES = False
-            notes.append(f"damaged image data, shown as far as it decodes ({error})")
-        return image
+            return image, str(error) or type(error).__name__
+        return image, ""
 
 
 def _page_frames(image: Image.Image) -> list[int]:

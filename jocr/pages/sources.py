@@ -111,9 +111,8 @@ def _common_root(bases: list[str]) -> str:
         return ""
     if not any(remote):
         return os.path.commonpath([os.path.abspath(base) for base in bases])
-    parts = [base.removeprefix("s3://").split("/") for base in bases]
-    common = os.path.commonprefix(parts)  # works on lists, item by item
-    return "s3://" + "/".join(common) if common else ""
+    common = os.path.commonpath([f"/{base.removeprefix('s3://').rstrip('/')}" for base in bases]).lstrip("/")
+    return f"s3://{common}" if common else ""
 
 
 def _expand(source: str) -> _Source:

@@ -16,10 +16,11 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from jocr import storage
-from jocr.errors import DocumentError, JocrError, StorageError
+from jocr.errors import DocumentError, JocrError, PageError, StorageError
 from jocr.pages import wire
 from jocr.pages.blank import judge_blank
 from jocr.pages.pdf import PdfReader
@@ -57,8 +58,12 @@ class Worker:
         started = time.perf_counter()
         picture = self._reader.draw(index, long_side)
         blank, evidence = judge_blank(_grey(picture.rgb))
+        if blank and picture.damage:
+            raise PageError("image_error", f"the image is damaged and shows nothing to read ({picture.damage})")
+        if blank:
+            picture.notes += self._reader.unseen(index)
         png = encode_png(picture.rgb)
-        facts = {name: getattr(picture, name) for name in picture.__slots__ if name != "rgb"}
+        facts = {name: getattr(picture, name) for name in picture.__slots__ if name not in ("rgb", "damage")}
         facts |= {"height": picture.rgb.shape[0], "width": picture.rgb.shape[1], "blank": blank, "evidence": evidence}
         return facts | {"seconds": time.perf_counter() - started}, png
 
@@ -114,9 +119,7 @@ def _mapped(source: str | bytes) -> bytes | mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _grey(rgb: Any) -> Any:
-    import numpy as np
-
+def _grey(rgb: np.ndarray) -> np.ndarray:
     return np.asarray(Image.fromarray(rgb).convert("L"))
 
 
@@ -141,6 +144,7 @@ def main() -> None:
     _limit_memory(int(sys.argv[1]))
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     worker = Worker()
+    wire.send(answers, {"do": "started"})
     while True:
         try:
             request, _ = wire.receive(requests)
