@@ -53,11 +53,11 @@ def origin(info: EngineInfo, words: Instruction) -> Origin:
 def long_side(model: ModelSettings, render: RenderSettings) -> int:
     """Pixels of a rendered page's long side: the recipe's, else three local tiles of the checkpoint, which is the most
     that a page of ordinary proportions can use (a grid of 2 x 3)."""
-    from jocr.model.hub import resolve_checkpoint
-    from jocr.pages.tiles import ProcessorConfig
-
     if render.long_side is not None:
         return render.long_side
     if model.name == FAKE:
         return FAKE_SIDE
+    from jocr.model.hub import resolve_checkpoint
+    from jocr.pages.tiles import ProcessorConfig
+
     return 3 * ProcessorConfig.load(resolve_checkpoint(model.name)).image_size
