@@ -111,7 +111,7 @@ def _join_truncated(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
         ends = [relation["source_anno_id"], relation["target_anno_id"]]
         if relation.get("relation_type") == "truncated" and all(i in by_id for i in ends):
             touched = [c for c in chains if set(c) & set(ends)]
-            chains = [c for c in chains if c not in touched] + [sum(touched, []) + ends]
+            chains = [c for c in chains if c not in touched] + [[i for c in touched for i in c] + ends]
     chain_of = {i: k for k, chain in enumerate(chains) for i in chain}
     done: set[int] = set()
     for block in entry["layout_dets"]:

@@ -41,6 +41,7 @@ class Pair:
     cost: float  # the matcher's own; the metric is computed anew from the two texts
     gt_raw: str = ""
     pred_raw: str = ""
+    blocks: tuple[int, ...] = ()  # indices into the page's ``mixed`` blocks
 
 
 def normalised(category: str, content: str) -> str:
@@ -85,6 +86,7 @@ class _Pool:
             cost=cost,
             gt_raw="\n".join(b.content for b in blocks),
             pred_raw="\n".join(e.content for e in elements),
+            blocks=tuple(self.gt_index[i] for i in gt),
         )
 
 

@@ -79,8 +79,9 @@ def reading_order(pairs: Sequence[Pair]) -> tuple[list[int], list[int], float] |
     expected = sorted(o for p in with_order for o in p.order)
     found = sorted((p for p in with_order if p.position is not None), key=lambda p: p.position or 0)
     predicted = [o for p in found for o in sorted(p.order)]
-    return expected, predicted, ned(_symbols(expected), _symbols(predicted))
+    return expected, predicted, ned(symbols(expected), symbols(predicted))
 
 
-def _symbols(order: Sequence[int]) -> str:
+def symbols(order: Sequence[int]) -> str:
+    """A string that compares as the list does."""
     return "".join(chr(0x100 + o) for o in order)
