@@ -3,8 +3,8 @@
 A page may repeat itself for good reasons: leaders, rules, empty ledger rows, refrains, rows of zeros. What separates
 those from a model that ran away is how much is said again how often. The unit's content is its letters and digits
 without markup, reduced to its own smallest period; a loop needs about ``64 / sqrt(content)`` copies in prose and
-``200 / content ** 0.75`` in table rows, at least four. A unit without content (dots, rules, empty cells) or with nothing
-but one repeated figure is a loop only beyond what a sheet of paper holds.
+``200 / content ** 0.75`` in table rows, at least four. A unit without content (dots, rules, empty cells) or with
+nothing but one repeated figure is a loop only beyond what a sheet of paper holds.
 """
 
 from __future__ import annotations
@@ -19,24 +19,36 @@ LINE_CELLS = 100  # no row holds this many cells
 BLANK_CHARS = 2000
 
 _MARKUP = re.compile(
-    r"<[^<>\n]*>|&(?:nbsp|emsp|ensp|thinsp|#160);|\\(?:quad|qquad|hline|cline|hspace|vspace|hfill|dotfill|ldots|cdots|dots)\b"
+    r"<[^<>\n]*>|&(?:nbsp|emsp|ensp|thinsp|#160);"
+    r"|\\(?:quad|qquad|hline|cline|hspace|vspace|hfill|dotfill|ldots|cdots|dots)\b"
 )
 _BREAK = re.compile(r"\n|</tr>|<br\s*/?>|\\\\", re.IGNORECASE)
 _ROW = re.compile(r"</?t[dhr]\b|\|[^\n]*\||&[^\n]*\\\\", re.IGNORECASE)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
-def is_loop(unit: str, count: int) -> bool:
-    """Whether ``count`` back-to-back copies of ``unit`` are a loop."""
-    return count >= copies_allowed(unit)
+def is_loop(unit: str, count: int, *, run: str = "") -> bool:
+    """Whether ``count`` back-to-back copies of ``unit`` are a loop.
+
+    ``run`` is the whole stretch where copies may differ in blank space: a unit that is wrapped over lines anew in each
+    copy may be a grid of short entries, so short units need three times the copies, and single figures a page of rows.
+    """
+    copies = copies_allowed(unit)
+    if "\n" in run and "\n" not in unit.strip():
+        content = _content(unit)
+        if content.isdigit() and len(content) <= 2:
+            return run.count("\n") >= PAGE_ROWS
+        if _weight(content) < 8:
+            copies *= 3
+    return count >= copies
 
 
 def copies_allowed(unit: str) -> int:
     """How many back-to-back copies of ``unit`` it takes to call the repetition a loop."""
     unit = _rotate(unit)
     breaks = len(_BREAK.findall(unit))
-    content = _root("".join(c for c in _MARKUP.sub(" ", unit) if c.isalnum()))
-    weight = len(content) + 2 * len(_CJK.findall(content))
+    content = _content(unit)
+    weight = _weight(content)
     if weight == 0 or (breaks and weight <= 2 and content.isdigit()):
         return _filler_copies(unit, breaks)
     if _ROW.search(unit):
@@ -45,6 +57,17 @@ def copies_allowed(unit: str) -> int:
     if weight <= 4 and unit.isalnum():  # inside one "word": poly-A tails, satellites, 0.3333
         copies = max(copies, math.ceil(300 / len(unit)))
     return max(MIN_COUNT, copies)
+
+
+def _content(unit: str) -> str:
+    """Letters and digits without markup, reduced to the shortest string they repeat."""
+    content = "".join(c for c in _MARKUP.sub(" ", unit) if c.isalnum())
+    return content[: (content + content).find(content, 1)] if content else ""
+
+
+def _weight(content: str) -> int:
+    """How much is said: one a letter, three an ideograph, kana or syllable."""
+    return len(content) + 2 * len(_CJK.findall(content))
 
 
 def _filler_copies(unit: str, breaks: int) -> int:
@@ -62,10 +85,3 @@ def _rotate(unit: str) -> str:
         if 0 <= at < len(unit):
             return (unit + unit)[at + skip : at + skip + len(unit)]
     return unit
-
-
-def _root(content: str) -> str:
-    """The shortest string of which ``content`` is a whole number of copies."""
-    if not content:
-        return content
-    return content[: (content + content).find(content, 1)]

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from jocr.markup.counters import counting_runs
 from jocr.markup.loop_rules import MIN_COUNT, copies_allowed, is_loop
 from jocr.markup.runs import periodic_runs
 
@@ -31,8 +32,8 @@ Decode = Callable[[Sequence[int]], str]
 class Repeat:
     """``count`` whole copies of a unit, back to back.
 
-    ``period`` counts items (characters or tokens), lines or rows, as ``level`` says; ``start`` and ``end`` are positions
-    in the sequence that was searched (characters of a text, tokens of a token list) at every level.
+    ``period`` counts items (characters or tokens), lines or rows, as ``level`` says; ``start`` and ``end`` are
+    positions in the sequence that was searched (characters of a text, tokens of a token list) at every level.
     """
 
     period: int
@@ -81,13 +82,18 @@ def find_loop(seq: str | Sequence[int], *, max_period: int = MAX_PERIOD, decode:
             TOKENS_COVERED tokens, which a page of empty ledger rows may do as well.
     """
     loops = [r for r in find_repeats(seq, max_period=max_period) if _judge(seq, r, decode)]
+    if isinstance(seq, str):
+        runs = counting_runs(list(_lines(seq)))
+        loops += [Repeat(p, count, start, end, "line") for p, count, start, end in runs]
     return max(loops, key=lambda r: (r.end - r.start, r.level == "item"), default=None)
 
 
 def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None) -> bool:
     if isinstance(seq, str):
-        length = repeat.period if repeat.level == "item" else (repeat.end - repeat.start) // repeat.count
-        return is_loop(seq[repeat.start : repeat.start + length], repeat.count)
+        run = seq[repeat.start : repeat.end]
+        if repeat.level == "item":
+            return is_loop(run[: repeat.period], repeat.count, run=run)
+        return is_loop(run[: len(run) // repeat.count], repeat.count)
     if decode is None:
         return repeat.end - repeat.start >= TOKENS_COVERED
     return is_loop(decode(seq[repeat.start : repeat.start + repeat.period]), repeat.count)
@@ -95,7 +101,8 @@ def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None) -> b
 
 def _codes(seq: str | Sequence[int]) -> np.ndarray:
     if isinstance(seq, str):
-        return np.frombuffer(seq.encode("utf-32-le", "surrogatepass"), np.uint32)
+        codes = np.frombuffer(seq.encode("utf-32-le", "surrogatepass"), np.uint32)
+        return np.where(codes - 9 < 5, np.uint32(32), codes)  # line breaks and tabs are blanks: text may be wrapped
     return np.asarray(seq, dtype=np.int64)
 
 

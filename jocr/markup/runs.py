@@ -13,7 +13,9 @@ from bisect import bisect_right
 import numpy as np
 
 _SAMPLES = 3  # consecutive samples that any run long enough must hit
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_PRIME = np.uint32(0x9E3779B1)
+_MIX = np.uint32(0x85EBCA6B)
+SMALL = 65_536  # items up to which a sort is cheaper than looking at every shift
 
 
 def periodic_runs(codes: np.ndarray, *, max_period: int, min_count: int, min_length: int) -> list[tuple[int, int, int]]:
@@ -30,48 +32,91 @@ def periodic_runs(codes: np.ndarray, *, max_period: int, min_count: int, min_len
     if max_period < 1 or n < min_length:
         return []
     needed = [max((min_count - 1) * p, min_length - p) for p in range(1, max_period + 1)]
-    width = max(1, min(8, min(needed) // 4))
-    hashes = _window_hashes(codes, width)
-    if len(np.unique(hashes)) == len(hashes):
+    if n <= SMALL and not _repeats_any(codes, min(needed)):
         return []
+    width = max(1, min(8, min(needed) // 4))
+    hashes = (_window_hashes(codes, width) >> np.uint32(24)).astype(np.uint8)
     found: list[tuple[int, int, int]] = []  # (start, end, period), sorted by start
     for p, need in enumerate(needed, start=1):
         stride = max(1, (need - width + 1) // _SAMPLES)
         if len(hashes) <= p:
             break
         equal = hashes[p::stride] == hashes[:-p:stride]
-        if len(equal) >= _SAMPLES:
+        if len(equal) >= _SAMPLES and equal.any():
             hits = np.flatnonzero(equal[:-2] & equal[1:-1] & equal[2:])
             if len(hits):
-                _verify(codes, p, need, p + hits * stride, found)
+                new = _verify(codes, p, need, _outside(p + hits * stride, p, found), found)
+                for start, end, _ in new:
+                    _blank(hashes, start + p + max_period, end - p - max_period - width)
     return [(p, start, end) for start, end, p in found]
 
 
+def _blank(hashes: np.ndarray, start: int, end: int) -> None:
+    """Replace the inside of a long run by noise, so that multiples of its period are not found there over and over.
+
+    By Fine and Wilf's theorem a run of another period reaches less than the sum of both periods into this one.
+    """
+    if end > start:
+        hashes[start:end] = np.random.default_rng(start).integers(0, 256, end - start, np.uint8)
+
+
+def _outside(positions: np.ndarray, p: int, found: list[tuple[int, int, int]]) -> np.ndarray:
+    """The positions that no known run of a period dividing ``p`` explains."""
+    if not found:
+        return positions
+    starts, ends, periods = np.array(found).T
+    last = np.searchsorted(starts, positions - p, side="right") - 1
+    known = (last >= 0) & (ends[last] > positions) & (p % periods[last] == 0)
+    return positions[~known]
+
+
+def _repeats_any(codes: np.ndarray, width: int) -> bool:
+    """Whether any window of ``width`` items occurs twice: without that there is no run at all."""
+    hashes = np.sort(_window_hashes(codes, width))
+    return bool((hashes[1:] == hashes[:-1]).any())
+
+
 def _window_hashes(codes: np.ndarray, width: int) -> np.ndarray:
-    values = codes.astype(np.uint64) + np.uint64(1)
-    n = len(values) - width + 1
-    out = values[:n].copy()
-    for k in range(1, width):
-        out *= _PRIME
-        out += values[k : n + k]
+    """A uint32 hash of every window of ``width`` items, built by doubling."""
+    base = codes.astype(np.uint32) * _PRIME
+    base ^= base >> np.uint32(15)
+    out, have = base, 1
+    while have < width:
+        step = min(have, width - have)
+        size = len(base) - have - step + 1
+        out = out[:size] * _MIX + out[step : step + size] if step == have else _grow(out, base, have, step, size)
+        have += step
+    out = out * _PRIME
     return out
 
 
-def _verify(codes: np.ndarray, p: int, need: int, positions: np.ndarray, found: list[tuple[int, int, int]]) -> None:
-    """Extend each sampled position to its maximal run of period ``p``; keep those long enough and primitive."""
+def _grow(out: np.ndarray, base: np.ndarray, have: int, step: int, size: int) -> np.ndarray:
+    for k in range(step):
+        out = out[: len(base) - have - k] * _MIX + base[have + k :]
+    return out[:size]
+
+
+def _verify(
+    codes: np.ndarray, p: int, need: int, positions: np.ndarray, found: list[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    """Extend each sampled position to its maximal run of period ``p``; add those long enough and primitive."""
     done = -1  # end of the stretch already examined for this period
+    new = []
     for at in positions.tolist():
-        if at < done or _inside(found, at - p, at + 1, p):
+        if at < done:
             continue
         first, last = _extend(codes, at, p)
         done = last
-        if last - first >= need and not _inside(found, first - p, last, p):
-            run = (first - p, last, p)
+        run = (first - p, last, p)
+        if last - first >= need and not _inside(found, run):
             found.insert(bisect_right(found, run), run)
+            new.append(run)
+    return new
 
 
-def _inside(found: list[tuple[int, int, int]], start: int, end: int, p: int) -> bool:
-    """Whether [start, end) lies in a known run whose period divides ``p``."""
+def _inside(found: list[tuple[int, int, int]], run: tuple[int, int, int]) -> bool:
+    """Whether the run lies in a known one whose period divides its own."""
+    start, end, p = run
     i = bisect_right(found, (start, 1 << 62, 0))
     return any(end <= b and p % q == 0 for _, b, q in found[max(0, i - 4) : i])
 
