@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 
 MIN_COUNT = 4
 PAGE_ROWS = 150  # no sheet holds this many lines or rows
@@ -34,10 +35,11 @@ def is_loop(unit: str, count: int, *, run: str = "") -> bool:
     copy may be a grid of short entries, so short units need three times the copies, and single figures a page of rows.
     """
     copies = copies_allowed(unit)
-    if "\n" in run and "\n" not in unit.strip():
+    breaks = run[len(unit) : -len(unit)].count("\n")  # a break at either edge may belong to the text around
+    if breaks and "\n" not in unit.strip():
         content = _content(unit)
         if content.isdigit() and len(content) <= 2:
-            return run.count("\n") >= PAGE_ROWS
+            return breaks >= PAGE_ROWS
         if _weight(content) < 8:
             copies *= 3
     return count >= copies
@@ -54,14 +56,14 @@ def copies_allowed(unit: str) -> int:
     if _ROW.search(unit):
         return max(MIN_COUNT + 1, math.ceil(200 / weight**0.75))
     copies = math.ceil(64 / math.sqrt(weight))
-    if weight <= 4 and unit.isalnum():  # inside one "word": poly-A tails, satellites, 0.3333
+    if weight == len(content) <= 4 and unit.isalnum():  # inside one "word": poly-A tails, satellites, 0.3333
         copies = max(copies, math.ceil(300 / len(unit)))
     return max(MIN_COUNT, copies)
 
 
 def _content(unit: str) -> str:
     """Letters and digits without markup, reduced to the shortest string they repeat."""
-    content = "".join(c for c in _MARKUP.sub(" ", unit) if c.isalnum())
+    content = "".join(c for c in _MARKUP.sub(" ", unit) if c.isalnum() or unicodedata.category(c)[0] == "M")
     return content[: (content + content).find(content, 1)] if content else ""
 
 

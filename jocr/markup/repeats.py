@@ -92,7 +92,7 @@ def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None) -> b
     if isinstance(seq, str):
         run = seq[repeat.start : repeat.end]
         if repeat.level == "item":
-            return is_loop(run[: repeat.period], repeat.count, run=run)
+            return is_loop(run[repeat.period : 2 * repeat.period], repeat.count, run=run)
         return is_loop(run[: len(run) // repeat.count], repeat.count)
     if decode is None:
         return repeat.end - repeat.start >= TOKENS_COVERED
