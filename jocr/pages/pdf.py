@@ -93,19 +93,20 @@ class PdfReader:
         return Picture(_raster(page, *size), width, height, 72 * scale, rotation, RENDERER, notes)
 
     def _load(self, password: str | None) -> pdfium.PdfDocument:
-        try:
-            return _open(self._data, password)
-        except pdfium.PdfiumError as error:
-            code = error.err_code
-        if code == raw.FPDF_ERR_PASSWORD:
-            if password is None:
-                raise DocumentError("encrypted", "the PDF is encrypted and no password was given")
-            raise DocumentError("wrong_password", "the password given opens neither as user nor as owner")
-        if code == raw.FPDF_ERR_SECURITY:
+        document, code = _open(self._data, password)
+        if document is None and password is not None and code == raw.FPDF_ERR_PASSWORD:
+            document, code = _open(self._data, None)  # a password meant for other files must not lock this one
+            if code == raw.FPDF_ERR_PASSWORD:
+                raise DocumentError("wrong_password", "the password given opens neither as user nor as owner")
+        if document is None and code == raw.FPDF_ERR_PASSWORD:
+            raise DocumentError("encrypted", "the PDF is encrypted and no password was given")
+        if document is None and code == raw.FPDF_ERR_SECURITY:
             raise DocumentError("encrypted", "the PDF uses an encryption scheme that pdfium does not know")
-        if code == raw.FPDF_ERR_SUCCESS:
+        if document is None:
+            document = self._repair(password)
+        if not len(document):
             raise DocumentError("no_pages", "the PDF opens and its page tree is empty")
-        return self._repair(password)
+        return document
 
     def _repair(self, password: str | None) -> pdfium.PdfDocument:
         """Rewrite what pdfium refuses with qpdf, where pikepdf is installed."""
@@ -121,9 +122,11 @@ class PdfReader:
                 mended = io.BytesIO()
                 damaged.save(mended)
             self._data = np.frombuffer(mended.getvalue(), np.uint8)
-            document = _open(self._data, None)
-        except (pikepdf.PdfError, pdfium.PdfiumError, OSError, ValueError) as error:
+        except (pikepdf.PdfError, OSError, ValueError) as error:
             raise DocumentError("corrupt", f"neither pdfium nor qpdf can open it ({error})") from None
+        document, _ = _open(self._data, None)
+        if document is None:
+            raise DocumentError("corrupt", "pdfium cannot open it even as qpdf rewrites it")
         self._notes.append(f"repaired with pikepdf {pikepdf.__version__} before rendering")
         return document
 
@@ -173,9 +176,12 @@ class PdfReader:
                 raise PageError("too_large", detail)
 
 
-def _open(data: np.ndarray, password: str | None) -> pdfium.PdfDocument:
-    view = (ctypes.c_char * len(data)).from_address(data.ctypes.data)  # no copy: the reader keeps ``data`` alive
-    return pdfium.PdfDocument(view, password=password)
+def _open(data: np.ndarray, password: str | None) -> tuple[pdfium.PdfDocument | None, int]:
+    """The document, or None and pdfium's error code. ``data`` is not copied: the caller keeps it alive."""
+    view = (ctypes.c_char * len(data)).from_address(data.ctypes.data)
+    secret = None if password is None else password.encode("utf-8", "surrogateescape") + b"\0"
+    handle = raw.FPDF_LoadMemDocument64(view, len(data), secret)
+    return (pdfium.PdfDocument(handle), 0) if handle else (None, raw.FPDF_GetLastError())
 
 
 def _area(page: pdfium.PdfPage, notes: list[str]) -> tuple[float, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont, ImageOps
+
 from jocr.pages.blank import judge_blank
 from jocr.pages.components import find_components
-from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 HEIGHT, WIDTH = 1280, 990
 ROWS, COLS = np.mgrid[0:HEIGHT, 0:WIDTH]
