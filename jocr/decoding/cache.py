@@ -1,4 +1,4 @@
-"""A preallocated, slotted cache: keys and values of the verifier's layers and of the draft block, and the verifier's states.
+"""A preallocated, slotted cache: keys and values of the verifier's layers and the draft block, and the verifier's states.
 
 One slot holds one page. Rows past a page's committed length may hold rejected tokens; they are overwritten before
 anything attends to them, because every row is written before it is read and attention ends at the row itself.
@@ -18,23 +18,32 @@ class SlotCache:
     """Storage for ``slots`` pages of up to ``capacity`` positions.
 
     Attributes:
-        k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's.
+        k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's. Of the memory under
+            ``k``, capacity is the innermost dimension where ``transposed``.
         hidden: (slots, capacity, H), the verifier's post-norm state of every position.
     """
 
-    def __init__(self, cfg: TextConfig, slots: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
-        self.cfg, self.slots = cfg, slots
+    def __init__(self, cfg: TextConfig, slots: int, capacity: int, dtype: torch.dtype, device: torch.device,
+                 transposed: bool = False) -> None:  # fmt: skip
+        self.cfg, self.slots, self.dtype, self.device, self.transposed = cfg, slots, dtype, device, transposed
         self.free = list(range(slots - 1, -1, -1))
-        self._like = {"dtype": dtype, "device": device}
         self._allocate(-(-capacity // GRAIN) * GRAIN)
 
     def _allocate(self, capacity: int) -> None:
         cfg = self.cfg
-        shape = (cfg.num_hidden_layers + 1, self.slots, cfg.num_attention_heads, capacity, cfg.head_dim)
+        shape = (cfg.num_hidden_layers + 1, self.slots, cfg.num_attention_heads)
         self.capacity = capacity
-        self.k: Tensor = torch.empty(shape, **self._like)
-        self.v: Tensor = torch.empty(shape, **self._like)
-        self.hidden: Tensor = torch.empty((self.slots, capacity, cfg.hidden_size), **self._like)
+        self.k = (
+            self._empty(*shape, cfg.head_dim, capacity)
+            if self.transposed
+            else self._empty(*shape, capacity, cfg.head_dim)
+        )
+        self.k = self.k.transpose(-1, -2) if self.transposed else self.k
+        self.v = self._empty(*shape, capacity, cfg.head_dim)
+        self.hidden = self._empty(self.slots, capacity, cfg.hidden_size)
+
+    def _empty(self, *shape: int) -> Tensor:
+        return torch.empty(shape, dtype=self.dtype, device=self.device)
 
     def reserve(self, length: int) -> None:
         """Make room for ``length`` positions in every slot; what is stored stays."""

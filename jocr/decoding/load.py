@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 
 from jocr.decoding.cache import GRAIN, SlotCache
+from jocr.decoding.compiled_steps import CompiledSteps
+from jocr.decoding.compiled_weights import fits
 from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedDepth
 from jocr.decoding.engine import Limits, TorchDecoder
 from jocr.decoding.fake import FakeDecoder
@@ -65,8 +67,7 @@ def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConf
     decoder after an update)."""
     depth = parse_depth(depth) if model.cfg.mtp_num_heads else 0
     weight = model.lm_head.weight
-    cache = SlotCache(model.cfg.text, batch, GRAIN, weight.dtype, weight.device)
-    steps = make_steps(model, cache, backend)
+    steps = make_steps(model, batch, backend)
     info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
                       str(depth), steps.guarantee if depth else "exact")  # fmt: skip
     return TorchDecoder(
@@ -75,9 +76,12 @@ def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConf
     )  # fmt: skip
 
 
-def make_steps(model: OcrModel, cache: SlotCache, backend: Backend = "auto") -> Steps:
-    """The fastest steps for this model and device, or those asked for."""
-    return TorchSteps(model, cache)
+def make_steps(model: OcrModel, slots: int, backend: Backend = "auto") -> Steps:
+    """The fastest steps for this model and device, or those asked for, with a cache of ``slots`` pages."""
+    weight = model.lm_head.weight
+    compiled = backend != "torch" and fits(model)
+    cache = SlotCache(model.cfg.text, slots, GRAIN, weight.dtype, weight.device, transposed=compiled)
+    return CompiledSteps(model, cache) if compiled else TorchSteps(model, cache)
 
 
 def make_policy(depth: str | int) -> DepthPolicy:
