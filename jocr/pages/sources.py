@@ -153,7 +153,12 @@ def _expand_s3(source: str) -> _Source:
     _, key = storage.split_s3(source)
     if glob.has_magic(key) and not storage.exists(source):
         prefix = source[: min(source.index(mark) for mark in "*?[" if mark in source)]
-        matching = (uri for uri in storage.list_files(prefix) if fnmatch.fnmatchcase(uri, source))
+        depth = None if "**" in source else source.count("/")  # a single star does not cross folders
+        matching = (
+            uri
+            for uri in storage.list_files(prefix)
+            if fnmatch.fnmatchcase(uri, source) and depth in (None, uri.count("/"))
+        )
         return _Source(prefix.rpartition("/")[0], _without_hidden(matching, prefix), source)
     if key and not key.endswith("/") and storage.exists(source):
         return _Source(source.rpartition("/")[0], iter([source]), source)
