@@ -36,6 +36,7 @@ class Piece:
     text: str
     raw: str
     place: int
+    alternatives: tuple[str, ...] = ()  # of the whole formula; only where it is one line
 
 
 def lines(latex: str) -> list[str]:
@@ -52,8 +53,8 @@ def lines(latex: str) -> list[str]:
 
 def match(blocks: Sequence[Block], predicted: Sequence[Element]) -> list[Pair]:
     """Formula samples of a page: every annotated line is in exactly one of them."""
-    gt = _pieces([(b.content, b.order or 0) for b in blocks])
-    pred = _pieces([(e.content, e.position) for e in predicted])
+    gt = _pieces([(b.content, b.order or 0, b.alternatives) for b in blocks])
+    pred = _pieces([(e.content, e.position, ()) for e in predicted])
     if not gt:
         return []
     options = [_hungarian(gt, pred), _quick(gt, pred)]
@@ -62,13 +63,14 @@ def match(blocks: Sequence[Block], predicted: Sequence[Element]) -> list[Pair]:
     return min(options, key=lambda pairs: sum(distance(p.gt_text, p.pred_text)[0] for p in pairs))
 
 
-def _pieces(sources: Sequence[tuple[str, int]]) -> list[Piece]:
+def _pieces(sources: Sequence[tuple[str, int, tuple[str, ...]]]) -> list[Piece]:
     out = []
-    for i, (latex, place) in enumerate(sources):
-        for line in lines(latex):
+    for i, (latex, place, alternatives) in enumerate(sources):
+        cut = lines(latex)
+        for line in cut:
             text = _BARE_BRACES.sub("", formula_norm(line))
             if text:
-                out.append(Piece(i, text, line, place))
+                out.append(Piece(i, text, line, place, alternatives if len(cut) == 1 else ()))
     return out
 
 
@@ -85,6 +87,7 @@ def _pair(gt: Sequence[Piece], g: Sequence[int], pred: Sequence[Piece], p: Seque
         cost=1.0 if not p else 0.0,
         gt_raw="\n".join(gt[i].raw for i in g),
         pred_raw="\n".join(pred[j].raw for j in p),
+        alternatives=gt[g[0]].alternatives if len(g) == 1 else (),
     )
 
 

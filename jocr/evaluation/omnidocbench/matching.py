@@ -42,6 +42,7 @@ class Pair:
     gt_raw: str = ""
     pred_raw: str = ""
     blocks: tuple[int, ...] = ()  # indices into the page's ``mixed`` blocks
+    alternatives: tuple[str, ...] = ()  # further valid readings of the annotated formula
 
 
 def normalised(category: str, content: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -13,6 +15,7 @@ from jocr.evaluation.omnidocbench.metrics import Readout, edit_readout, mean, sy
 from jocr.evaluation.omnidocbench.pages import PageSamples
 
 METRICS = ("text_edit", "formula_edit", "table_edit", "reading_order", "teds", "teds_s")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 LOWER_IS_BETTER = {"text_edit", "formula_edit", "table_edit", "reading_order"}
 
 
@@ -51,10 +54,14 @@ class Result:
 
 
 class Cdm:
-    """CDM of formula pairs with a memory, so that the raw and the cut run share their work."""
+    """CDM of formula pairs with a memory, so that the raw and the cut run share their work.
 
-    def __init__(self, backend: Backend | None) -> None:
+    The best of the annotated alternatives counts; with ``latin`` (v1.6) CJK characters are scored as Latin ones.
+    """
+
+    def __init__(self, backend: Backend | None, *, latin: bool = False) -> None:
         self.backend = backend
+        self._latin = latin
         self._known: dict[tuple[str, str], float | str] = {}
 
     def score(self, pair: Pair) -> float:
@@ -62,7 +69,12 @@ class Cdm:
         assert self.backend is not None
         if not pair.pred:
             return 0.0
-        key = (formula_source(pair.gt_raw), formula_source(pair.pred_raw))
+        prediction = formula_source(pair.pred_raw)
+        return max(self._one(formula_source(r), prediction) for r in (pair.gt_raw, *pair.alternatives))
+
+    def _one(self, reference: str, prediction: str) -> float:
+        assert self.backend is not None
+        key = latin_surrogates(reference, prediction) if self._latin else (reference, prediction)
         if key not in self._known:
             try:
                 self._known[key] = self.backend.score(*key)
@@ -78,6 +90,16 @@ def formula_source(raw: str) -> str:
     """LaTeX without delimiters; several formulas are stacked."""
     parts = [_bare(line) for line in raw.split("\n\\[")]
     return parts[0] if len(parts) == 1 else "\\begin{gathered}" + r" \\ ".join(parts) + "\\end{gathered}"
+
+
+def latin_surrogates(reference: str, prediction: str) -> tuple[str, str]:
+    """Both formulas with every CJK character replaced by a letter that neither uses: TeX then needs no CJK font."""
+    both = reference + prediction
+    free = [c for c in string.ascii_letters if c not in both] or list(string.ascii_letters)
+    seen: dict[str, str] = {}
+    for char in _CJK.findall(both):
+        seen.setdefault(char, free[len(seen) % len(free)])
+    return _CJK.sub(lambda m: seen[m[0]], reference), _CJK.sub(lambda m: seen[m[0]], prediction)
 
 
 def _bare(latex: str) -> str:

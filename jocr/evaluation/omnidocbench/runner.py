@@ -15,45 +15,66 @@ from jocr.evaluation.omnidocbench.cdm_backends import open_backend
 from jocr.evaluation.omnidocbench.pages import PageSamples, Version, score_page
 from jocr.evaluation.omnidocbench.results import Cdm, Result, summarise
 from jocr.evaluation.omnidocbench.tails import cut_tail, ends_in_loop
+from jocr.evaluation.report import render
 
 SUFFIXES = (".md", ".mmd")
+WORST = 20  # pages shown in the HTML report
 
 
 def run(
     data: Path,
     pred: Path,
     *,
-    version: str = "1.6",
-    out: Path | None = None,
+    version: str = "1.5",
+    json_out: Path | None = None,
+    html: Path | None = None,
+    markdown_out: Path | None = None,
     cdm: str = "auto",
     images: Path | None = None,
-    worst: int = 20,
+    worst: int = WORST,
 ) -> int:
-    """Score, print the table beside published numbers, and write ``out``/{result.json,table.md,report.html}.
+    """Score, print the tables beside published numbers, and write the files asked for.
 
     Args:
         data: the benchmark's annotations.json.
         pred: folder with ``<image stem>.md`` per page.
-        cdm: see ``cdm_backends.open_backend``.
+        version: "1.5" or "1.6".
+        json_out, html, markdown_out: files to write.
+        cdm: ``auto``, ``katex``, ``none``, a path to a real CDM, or ``command:...`` (``cdm_backends.open_backend``).
         images: folder of page images for the report; default: ``images`` beside ``data``.
+        worst: pages in the HTML report.
 
-    Returns the exit code 0. Raises ConfigError on bad input and EngineError where a CDM toolchain is broken.
+    Returns:
+        0, or 1 where some sample could not be scored (the means then leave it out and the output says so).
+
+    Raises:
+        ConfigError: bad annotations, version or folder.
+        EngineError: a CDM toolchain was asked for and is broken: CDM(x, x) is not 1.
     """
     result, samples, texts = score(data, pred, version=version, cdm=cdm)
     table = report.markdown(result)
     print(table)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "result.json").write_text(json.dumps(result.to_json(), indent=1, ensure_ascii=False), encoding="utf-8")
-        (out / "table.md").write_text(table, encoding="utf-8")
-        page = report.html(result, samples, texts, images or data.parent / "images", worst)
-        (out / "report.html").write_text(page, encoding="utf-8")
-        print(f"written: {out}/result.json, table.md, report.html")
-    return 0
+    for line in result.raw.unscored:
+        print(f"unscored: {line}")
+    if json_out is not None:
+        _write(json_out, json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n")
+    if markdown_out is not None:
+        _write(markdown_out, table)
+    if html is not None:
+        pages = {p.image: p for p in load(data)}
+        shown = report.html_report(result, pages, samples, texts, images or data.parent / "images", worst)
+        _write(html, render(shown))
+    return 1 if result.raw.unscored else 0
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    print(f"written: {path}")
 
 
 def score(
-    data: Path, pred: Path, *, version: str = "1.6", cdm: str = "auto"
+    data: Path, pred: Path, *, version: str = "1.5", cdm: str = "auto"
 ) -> tuple[Result, list[PageSamples], dict[str, str]]:
     """The result, the samples of every scored page, and the text scored for each (raw)."""
     if version not in ("1.5", "1.6"):
@@ -75,7 +96,7 @@ def score(
         score_page(p, shortened[p.image], checked) if p.image in changed else r
         for p, r in zip(scored, raw, strict=True)
     ]
-    memory = Cdm(backend)
+    memory = Cdm(backend, latin=checked == "1.6")
     raw_scores = summarise(raw, memory)
     result = Result(
         version=checked,
