@@ -1,8 +1,8 @@
 """Loops that count: the same lines over and over, where only numbers move, each by a constant step.
 
-``12. The meeting was adjourned.`` / ``13. The meeting was adjourned.`` ... Ledgers and lists vary in more than a counter
-(amounts, dates, names), so a stretch qualifies only if *every* number is constant or an arithmetic progression, with
-enough constant text.
+``12. The meeting was adjourned.`` / ``13. The meeting was adjourned.`` ... Ledgers and lists vary in more than a
+counter (amounts, dates, names), so a stretch qualifies only if *every* number is constant or an arithmetic progression,
+with enough constant text.
 """
 
 from __future__ import annotations

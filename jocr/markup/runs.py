@@ -1,9 +1,9 @@
 """Maximal periodic runs in a sequence of integers, for every period up to a bound, in time linear in the sequence.
 
-A run of period ``p`` is a stretch where each item equals the one ``p`` before it. Instead of comparing the sequence with
-itself at every shift in full, windows are hashed once and sampled: the longer the period, the longer the run must be and
-the sparser the samples may lie, so all shifts together look at about ``n ln(max_period)`` samples. Hits are verified
-item by item, so the answer is exact.
+A run of period ``p`` is a stretch where each item equals the one ``p`` before it. Instead of comparing the sequence
+with itself at every shift in full, windows are hashed once and sampled: the longer the period, the longer the run must
+be and the sparser the samples may lie, so all shifts together look at about ``n ln(max_period)`` samples. Hits are
+verified item by item, so the answer is exact.
 """
 
 from __future__ import annotations

@@ -229,9 +229,8 @@ def _table_tag(builder: _Builder, kind: str, name: str, attrs: str) -> None:
             builder.open_row()
         else:
             builder.close_row()
-    elif builder.parts is not None:
-        if name in ("br", "p", "div", "li"):
-            builder.parts.append("\x00" if name == "br" else " ")
+    elif builder.parts is not None and name in ("br", "p", "div", "li"):
+        builder.parts.append("\x00" if name == "br" else " ")
 
 
 def parse_pipe_table(lines: str) -> Grid:
