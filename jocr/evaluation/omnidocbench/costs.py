@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,22 +28,29 @@ def matrix(rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
     return distance / np.maximum(longest, 1.0)
 
 
-def best_window(text: str, part: str) -> float | None:
+def best_window(text: str, part: str, limit: float) -> float | None:
     """Least ``distance / len(part)`` of ``part`` against any window of its own length in ``text``.
 
-    None where ``part`` is empty or longer than ``text``: no window exists.
+    Exact up to ``limit``; anything worse is reported as some value above it. None where ``part`` is empty or longer
+    than ``text``: no window exists.
     """
     from rapidfuzz.distance import Levenshtein
 
     width = len(part)
     if not width or width > len(text):
         return None
-    best = width
+    most = int(limit * width) + 1  # the first distance that is above the limit
+    shared = (Counter(part) & Counter(text)).total()
+    if width - shared >= most:  # every window lacks these characters
+        return 1.0
+    best = most
     for i in range(len(text) - width + 1):
-        best = min(best, Levenshtein.distance(text[i : i + width], part, score_cutoff=best))
-        if best == 0:
-            break
-    return best / width
+        found = Levenshtein.distance(text[i : i + width], part, score_cutoff=best)
+        if found < best:
+            best = found
+            if best == 0:
+                break
+    return best / width if best < most else 1.0
 
 
 def assign(costs: np.ndarray) -> list[tuple[int, int]]:

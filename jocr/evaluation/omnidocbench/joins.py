@@ -78,7 +78,7 @@ def _may_join(line: str, pieces: Sequence[str]) -> tuple[bool, bool]:
     before, joined = " ".join(pieces[:-1]), " ".join(pieces)
     if ned(line, joined) > ned(line, before):
         return False, False
-    windows = [best_window(line, piece) for piece in pieces]
+    windows = [best_window(line, piece, PART) for piece in pieces]
     if any(w is None or w > PART for w in windows[:-1]):
         return False, False
     last = windows[-1]

@@ -173,7 +173,7 @@ def _rescue(gt: list[str], pred: list[str], chosen: dict[tuple[int, ...], list[i
         hits = []
         for i in left:
             budget.check()
-            window = best_window(text, gt[i])
+            window = best_window(text, gt[i], RESCUE)
             if window is not None and window < RESCUE:
                 hits.append(i)
         if hits:
