@@ -11,19 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jocr.model.config import SamConfig
-
-
-def relative_positions(size: int, table: Tensor) -> Tensor:
-    """Rows of ``table`` (2s-1, d) for every query/key pair of ``size`` positions: (size, size, d).
-
-    A table stored for another size is resampled linearly.
-    """
-    length = 2 * size - 1
-    if table.shape[0] != length:
-        resized = F.interpolate(table.float().T[None], size=length, mode="linear")[0].T
-        table = resized.to(table.dtype)
-    index = torch.arange(size, device=table.device)
-    return table[index[:, None] - index[None, :] + size - 1]
+from jocr.model.relative import attention, relative_positions
 
 
 def resize_grid(positions: Tensor, size: tuple[int, int]) -> Tensor:
@@ -51,8 +39,7 @@ class SamAttention(nn.Module):
         grid = q.reshape(b, self.heads, h, w, -1)
         by_row = torch.einsum("bnhwd,hkd->bnhwk", grid, relative_positions(h, self.rel_pos_h))
         by_col = torch.einsum("bnhwd,wkd->bnhwk", grid, relative_positions(w, self.rel_pos_w))
-        bias = (by_row[..., :, None] + by_col[..., None, :]).reshape(b, self.heads, h * w, h * w)
-        out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
+        out = attention(q, k, v, by_row, by_col)
         return self.proj(out.transpose(1, 2).reshape(b, h, w, c))
 
 
