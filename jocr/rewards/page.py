@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jocr.errors import UnscoredError
+from jocr.markup.trees import warm_up
 from jocr.records import Sample
 from jocr.rewards.base import Deadline, Term, TermFunction
 from jocr.rewards.combine import Preset, combine
@@ -59,6 +60,7 @@ def score_page(
     try:
         if len(prediction) > MAX_CHARS:
             raise UnscoredError(f"{len(prediction)} characters, cap {MAX_CHARS}")
+        warm_up()
         with Deadline(budget_s):
             for name, function in TERMS.items():
                 at = name
