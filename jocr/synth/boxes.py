@@ -68,7 +68,7 @@ def shape(face: Face, size: int, text: str, pos: int = 0) -> Box:
     box, x, before = Box(0.0, 0.75 * size, 0.25 * size), 0.0, ""
     for i, char in enumerate(text):
         if before:
-            x += face.kern(before + char, size)
+            x += size * face.kern(before + char)
         box.marks.append(Mark(face, size, char, char, x, 0.0, pos + i if pos >= 0 else -1))
         x += face.glyph(char, size).advance
         before = char

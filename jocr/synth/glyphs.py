@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from jocr.synth.fonts import font_files
 
+_KERN_SIZE = 100
 PHASES = 2  # horizontal sub-pixel positions that are cached
 _ABSENT = "\ufffe"  # a noncharacter: draws the font's box for missing glyphs
 
@@ -37,8 +38,9 @@ class Face:
         self._path = str(font_files()[stem])
         self._fonts: dict[int, ImageFont.FreeTypeFont] = {}
         self._glyphs: dict[tuple[str, int, int], Glyph] = {}
-        self._kerns: dict[tuple[str, int], float] = {}
+        self._kerns: dict[str, float] = {}
         self._known: dict[str, bool] = {}
+        self._good: set[str] = set()  # characters known to be drawn
 
     def font(self, size: int) -> ImageFont.FreeTypeFont:
         if size not in self._fonts:
@@ -63,17 +65,14 @@ class Face:
             return Glyph(None, 0, 0, advance)
         return Glyph(255 - np.asarray(image.crop(box)), box[0] - pad, box[1] - 2 * pad, advance)
 
-    def kern(self, pair: str, size: int) -> float:
-        """What to add to the pen between two characters, in pixels (taken from a fixed large size)."""
-        ref = 100
-        key = (pair, ref)
-        found = self._kerns.get(key)
+    def kern(self, pair: str) -> float:
+        """What to add to the pen between two characters, in ems."""
+        found = self._kerns.get(pair)
         if found is None:
-            font = self.font(ref)
-            found = font.getlength(pair) - font.getlength(pair[0]) - font.getlength(pair[1])
-            found = 0.0 if abs(found) > 0.25 * ref else found / ref  # more than that is a ligature
-            self._kerns[key] = found
-        return found * size
+            font = self.font(_KERN_SIZE)
+            found = (font.getlength(pair) - font.getlength(pair[0]) - font.getlength(pair[1])) / _KERN_SIZE
+            found = self._kerns[pair] = 0.0 if abs(found) > 0.25 else found  # more than that is a ligature
+        return found
 
     def has(self, char: str) -> bool:
         """Whether the font draws this character (blanks count as drawn)."""
@@ -86,7 +85,12 @@ class Face:
         return found
 
     def has_all(self, text: str) -> bool:
-        return all(self.has(c) for c in text)
+        """Whether the font draws every character of ``text``."""
+        if self._good.issuperset(text):
+            return True
+        good = [char for char in text if self.has(char)]
+        self._good.update(good)
+        return len(good) == len(text)
 
 
 @cache

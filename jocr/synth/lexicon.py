@@ -171,6 +171,9 @@ _IRREGULAR = {
 }  # fmt: skip
 
 
+_STRESSED_LAST = {"admit", "occur", "permit", "prefer", "refer", "regret"}
+
+
 def plural(noun: str) -> str:
     if noun in _IRREGULAR:
         return _IRREGULAR[noun]
@@ -192,6 +195,8 @@ def adverb(adjective: str) -> str:
 
 
 def _doubled(verb: str) -> str:
+    if verb in _STRESSED_LAST:
+        return verb + verb[-1]
     one_vowel = sum(c in "aeiouy" for c in verb) == 1
     return verb + verb[-1] if one_vowel and verb[-1] not in "aeiouwxy" and verb[-2] in "aeiou" else verb
 

@@ -108,7 +108,7 @@ class Setter:
 
     def fraction(self, top: Math, bottom: Math, level: int = 0) -> Math:
         size = self.size(level)
-        axis, thick, gap = self.axis * size, max(1, round(0.05 * size)), max(2.0, 0.12 * size)
+        axis, thick, gap = self.axis * size, max(1, round(0.05 * size)), max(2.0, 0.15 * size)
         inner = max(top.box.width, bottom.box.width) + 0.2 * size
         edge = 0.1 * size
         up, down = axis + thick / 2 + gap + top.box.down, -axis + thick / 2 + gap + bottom.box.up

@@ -20,6 +20,7 @@ _RULINGS = {
 }
 _LEFT_COLUMNS = ("noun", "noun", "name", "place", "phrase", "code", "invented", "year")
 _COLUMNS = ("int", "int", "decimal", "money", "percent", "year", "noun", "adjective", "code", "number")
+_MARKS = ("yes", "no", "a", "b", "c", "x", "A", "B", "up", "II", "+", "-", "n/a", "ok", "III", "%")
 _SHORT = ("sign", "mark", "mark")  # where columns are narrow
 _NUMERIC = {"int", "decimal", "money", "percent", "number", "sign"}
 
@@ -98,7 +99,7 @@ def _attempt(
 def _content(rng: random.Random, writer: Writer, n_rows: int, n_columns: int, narrow: bool) -> list[list[Cell]]:
     kinds = [rng.choice(_LEFT_COLUMNS)] + [rng.choice(_COLUMNS) for _ in range(n_columns - 1)]
     if narrow:
-        kinds = [rng.choice((*_SHORT, kind)) for kind in kinds]
+        kinds = [rng.choice((*_SHORT, kind, kind)) for kind in kinds]
     centre = rng.random() < 0.15
     holes = rng.choice((0.0, 0.0, 0.0, 0.12))
     rows: list[list[Cell]] = []
@@ -132,7 +133,7 @@ def _heading(rng: random.Random, writer: Writer, kind: str) -> str:
         return ""
     if kind in _NUMERIC and r < 0.3:
         return rng.choice(("No.", "%", "kg", "cm", "$", "Total", "Sum", "Year", "km", "Qty", "Rate", "Price", "Size"))
-    if kind in _SHORT:
+    if kind in _SHORT and rng.random() < 0.6:
         return rng.choice("ABCDEFGHKLMNPQRSTXYZ") + rng.choice(("", "", "1", "2", "."))
     if r < 0.4:
         return writer.invented().capitalize()
@@ -152,7 +153,7 @@ def _text(rng: random.Random, writer: Writer, kind: str) -> str:
         return writer.code(signs=False)
     if kind == "mark":
         return rng.choice(
-            ("yes", "no", "a", "b", "c", "x", "A", "B", "up", "II", "+", "-", writer.code(signs=False)[:3])
+            (rng.choice(_MARKS), writer.code(signs=False)[:4], *(rng.choice(lex.words)[:4] for _ in "ab"))
         )
     if kind == "sign":
         return str(rng.randint(0, 99))

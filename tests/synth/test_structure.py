@@ -52,7 +52,7 @@ def test_braces_of_formulas_are_balanced_and_nothing_is_empty() -> None:
 
 
 def test_blanks_in_formulas_stand_only_after_a_control_word() -> None:
-    for seed in range(150):
+    for seed in range(60):
         for latex in formulas(make_page(seed, "formula", 384, 384).markdown):
             assert re.sub(r"\\[A-Za-z]+ (?=[A-Za-z])", "", latex).count(" ") == 0, latex
             assert not re.search(r"\\[a-zA-Z]+[0-9]?[A-Z]{3}", latex)
@@ -60,7 +60,7 @@ def test_blanks_in_formulas_stand_only_after_a_control_word() -> None:
 
 def test_control_words_are_known() -> None:
     words = {token.rstrip("{_}") for token in STRUCTURE_TOKENS if token.startswith("\\")}
-    for seed in range(150):
+    for seed in range(60):
         for latex in formulas(make_page(seed, "formula", 384, 384).markdown):
             assert set(re.findall(r"\\[A-Za-z]+", latex)) <= words
 
@@ -84,7 +84,8 @@ def test_blocks_are_read_from_the_top() -> None:
         at = 0
         for block in page.markdown.split("\n\n"):
             inside = (page.glyphs["pos"] >= at) & (page.glyphs["pos"] < at + len(block))
-            first.append(float(page.glyphs["y"][inside].min()))
+            if inside.any():  # a formula may hold nothing but signs without a place of their own
+                first.append(float(page.glyphs["y"][inside].min()))
             at += len(block) + 2
         assert first == sorted(first), page.markdown
 
