@@ -20,7 +20,7 @@ from jocr.errors import ConfigError
 class Recipe(BaseModel):
     """Base of all recipes and their sections: frozen, and no key it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), coerce_numbers_to_str=True)
 
 
 R = TypeVar("R", bound=Recipe)

@@ -48,7 +48,7 @@ def test_set_without_key_is_refused(text):
         (["model.batch=many"], "model.batch = 'many'"),
         (["model.depth=9"], "model.depth = 9: must be"),
         (["render.workers=0"], "render.workers = 0"),
-        (["out.x=1", "out=3"], "out = 3"),
+        (["out.x=1"], "out = {'x': 1}"),
         (["fail_above=1.5"], "fail_above"),
     ],
 )
@@ -56,6 +56,11 @@ def test_wrong_settings_name_the_key(sets, words):
     with pytest.raises(ConfigError) as caught:
         load(ParseRecipe, None, sets)
     assert words in str(caught.value)
+
+
+def test_texts_that_look_like_numbers_stay_texts():
+    recipe = load(ParseRecipe, None, ["pages=2", "render.password=1234", "out=2026"])
+    assert (recipe.pages, recipe.render.password, recipe.out) == ("2", "1234", "2026")
 
 
 def test_value_used_as_section():

@@ -1,0 +1,23 @@
+"""One small Ray for the folder's tests; CPUs are logical, and stages need room beside each other."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """A local Ray with eight logical CPUs. Ray's own warnings while starting are not this project's."""
+    os.environ.setdefault("RAY_DATA_USE_DATASOURCE_V2", "0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import ray
+        import ray.data
+
+        ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield ray
+        ray.shutdown()

@@ -1,0 +1,98 @@
+"""The adapter: the same list of stages means the same thing in this process and on Ray."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pipelines.stages import ActorStage, FunctionStage, SinkStage, Spread, run_local, run_ray
+
+
+def pairs(n):
+    yield from (n, n + 1000)
+
+
+def nothing_for_odd(n):
+    if n % 2 == 0:
+        yield n
+
+
+class Doubler:
+    """An actor that answers in reverse order."""
+
+    def __call__(self, batch):
+        yield from (2 * n for n in reversed(list(batch)))
+
+
+class Loser:
+    def __call__(self, batch):
+        yield from list(batch)[1:]
+
+
+class Doubter:
+    def __call__(self, batch):
+        for n in batch:
+            yield n
+            yield n
+
+
+def count(batch):
+    return len(batch), sum(batch)
+
+
+STAGES = [
+    FunctionStage("pairs", pairs),
+    Spread(4),
+    FunctionStage("even", nothing_for_odd, batch=3),
+    ActorStage("double", Doubler, actors=2, batch=5),
+]
+
+
+def test_local_run_is_lazy_and_complete():
+    taken = []
+
+    def source():
+        for n in range(1000):
+            taken.append(n)
+            yield n
+
+    stream = run_local(source(), STAGES)
+    next(stream)
+    assert len(taken) < 10
+    assert Counter([*stream])[2 * 500] == 1
+
+
+@pytest.mark.parametrize("broken", [Loser, Doubter])
+def test_an_actor_that_loses_or_doubles_records_is_refused(broken):
+    with pytest.raises(RuntimeError, match="records in"):
+        list(run_local(range(10), [ActorStage("broken", broken, batch=5)]))
+
+
+def test_a_sink_gives_one_receipt_per_batch():
+    receipts = list(run_local(range(10), [SinkStage("sink", count, batch=4)]))
+    assert receipts == [(4, 6), (4, 22), (2, 17)]
+
+
+@pytest.mark.ray
+def test_ray_gives_the_same_records(ray_cluster):
+    assert Counter(run_ray(range(37), STAGES)) == Counter(run_local(range(37), STAGES))
+
+
+@pytest.mark.ray
+def test_ray_sink_receipts_add_up(ray_cluster):
+    receipts = list(run_ray(range(100), [*STAGES, SinkStage("sink", count, batch=16)]))
+    expected = list(run_local(range(100), STAGES))
+    assert sum(n for n, _ in receipts) == len(expected)
+    assert sum(total for _, total in receipts) == sum(expected)
+
+
+@pytest.mark.ray
+def test_ray_refuses_a_broken_actor(ray_cluster):
+    with pytest.raises(Exception, match="records in"):
+        list(run_ray(range(10), [ActorStage("broken", Loser, batch=5)]))
+
+
+@pytest.mark.ray
+def test_ray_with_nothing_to_do(ray_cluster):
+    assert list(run_ray([], STAGES)) == []
