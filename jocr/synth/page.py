@@ -53,7 +53,7 @@ def make_page(seed: int, kind: str, width: int, height: int, *, split: str = "tr
         raise ConfigError(f"a page of {width}x{height} pixels is too small to write on; take 48 or more")
     rng = random.Random(f"{seed}/{kind}/{width}x{height}/{split}")
     for attempt in range(_ATTEMPTS):
-        page = _attempt(rng, kind, width, height, split, shrink=0.93 ** max(0, attempt - 3))
+        page = _attempt(rng, kind, width, height, split, shrink=0.88 ** max(0, attempt - 3))
         if page is not None:
             return page
     raise ConfigError(f"a {kind} page of {width}x{height} pixels could not be filled in {_ATTEMPTS} attempts")

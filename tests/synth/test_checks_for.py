@@ -16,7 +16,7 @@ def pages(n: int) -> list[SynthPage]:
 
 
 def test_tests_parse_and_have_distinct_ids() -> None:
-    records = [r for i, page in enumerate(pages(15)) for r in checks_for(page, pdf=f"synth/p{i}.pdf", number=2)]
+    records = [r for i, page in enumerate(pages(10)) for r in checks_for(page, pdf=f"synth/p{i}.pdf", number=2)]
     assert len({r["id"] for r in records}) == len(records)
     assert {r["type"] for r in records} == {"present", "order", "table", "math"}
     assert all(r["pdf"].startswith("synth/p") and r["page"] == 2 for r in records)
@@ -25,7 +25,7 @@ def test_tests_parse_and_have_distinct_ids() -> None:
 
 
 def test_the_reference_passes_its_own_tests() -> None:
-    for page in pages(15):
+    for page in pages(10):
         checks = [parse_check(r) for r in checks_for(page)]
         failed = [(c, v) for c, v in zip(checks, run_checks(checks, page.markdown), strict=True) if not v.passed]
         assert not failed, page.markdown

@@ -45,7 +45,7 @@ def test_every_argument_changes_the_page() -> None:
 
 
 def test_labels_are_the_characters_of_the_reference() -> None:
-    for page in sample(30):
+    for page in sample(16):
         own = page.glyphs[page.glyphs["pos"] >= 0]
         assert [page.markdown[i] for i in own["pos"]] == own["char"].tolist()
         assert len(set(own["pos"].tolist())) == len(own), "two glyphs stand for one character"
@@ -66,7 +66,7 @@ def test_text_of_tables_is_all_labelled() -> None:
 
 
 def test_there_is_ink_under_every_box() -> None:
-    for page in sample(20):
+    for page in sample(10):
         dark = page.image.astype(np.float32)
         paper = np.median(dark)
         for glyph in page.glyphs:
@@ -79,7 +79,7 @@ def test_there_is_ink_under_every_box() -> None:
 def test_no_ink_lies_outside_the_boxes() -> None:
     """Away from every glyph box a clean paragraph page is blank: no glyph is without its label."""
     seen = 0
-    for seed in range(60):
+    for seed in range(40):
         page = page_of(seed, "paragraph", 256, 256)
         if page.image.max() < 255 or 0 not in page.image:
             continue  # a damaged page
@@ -120,7 +120,7 @@ def test_any_size_gives_a_page_with_a_reference(kind: str) -> None:
         (64, 1024),
         (1024, 64),
         (1024, 1024),
-        *((rng.randint(64, 700), rng.randint(64, 700)) for _ in range(6)),
+        *((rng.randint(64, 700), rng.randint(64, 700)) for _ in range(3)),
     ]
     for seed, (width, height) in enumerate(sizes):
         page = page_of(seed, kind, width, height, SPLITS[seed % 2])
@@ -135,8 +135,8 @@ def test_any_size_gives_a_page_with_a_reference(kind: str) -> None:
 
 
 def test_about_four_pages_in_ten_are_clean() -> None:
-    clean = sum(page_of(seed, "paragraph", 128, 128).image.max() == 255 for seed in range(200))
-    assert 60 < clean < 160
+    clean = sum(page_of(seed, "paragraph", 96, 96).image.max() == 255 for seed in range(150))
+    assert 45 < clean < 110
 
 
 def test_bad_requests_are_refused() -> None:
