@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jobs._main import main
 from jocr.config import ParseRecipe
@@ -52,7 +53,7 @@ def connect(address: str | None) -> None:
     import ray.data
 
     if not ray.is_initialized():
-        quiet = {"logging_level": logging.WARNING, "log_to_driver": False}
+        quiet: dict[str, Any] = {"logging_level": logging.WARNING, "log_to_driver": False}
         if address or os.environ.get("RAY_ADDRESS"):
             ray.init(address=address or "auto", **quiet)
         else:

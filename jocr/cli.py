@@ -27,6 +27,8 @@ app.add_typer(score_app, name="score")
 app.add_typer(bench_app, name="bench")
 
 JsonOut = Annotated[Path | None, typer.Option("--json", help="Write the results as JSON to this file.")]
+Html = Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")]
+MarkdownOut = Annotated[Path | None, typer.Option("--markdown", help="Write the table as Markdown.")]
 Data = Annotated[Path, typer.Option("--data", help="The benchmark's own data.")]
 Predictions = Annotated[Path, typer.Option("--pred", help="Folder of predicted Markdown files.")]
 
@@ -115,12 +117,17 @@ def score_olmocr_bench(
     data: Data,
     pred: Predictions,
     json_out: JsonOut = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")] = None,
+    html: Html = None,
+    markdown_out: MarkdownOut = None,
+    math: Annotated[str, typer.Option(help="mathml, or boxes (Chromium, as the official scorer).")] = "mathml",
+    force: Annotated[bool, typer.Option("--force", help="Count missing pages as empty.")] = False,
 ) -> int:
     """olmOCR-Bench: pass rate by category with bootstrap intervals."""
     from jocr.evaluation.olmocr_bench import run
 
-    return run(data=data, pred=pred, json_out=json_out, html=html)
+    if math not in ("mathml", "boxes"):
+        raise ConfigError(f"--math is mathml or boxes, not {math!r}")
+    return run(data, pred, json_out=json_out, html=html, markdown_out=markdown_out, math=math, force=force)  # type: ignore[arg-type]
 
 
 @score_app.command("omnidocbench")
@@ -129,12 +136,17 @@ def score_omnidocbench(
     pred: Predictions,
     version: Annotated[str, typer.Option(help="1.5 or 1.6.")] = "1.5",
     json_out: JsonOut = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")] = None,
+    html: Html = None,
+    markdown_out: MarkdownOut = None,
+    cdm: Annotated[str, typer.Option(help="auto, katex, none, a path to a CDM checkout, or command:...")] = "auto",
+    images: Annotated[Path | None, typer.Option(help="Page images for the report.")] = None,
 ) -> int:
     """OmniDocBench: text, formula, table and reading-order distances."""
     from jocr.evaluation.omnidocbench import run
 
-    return run(data=data, pred=pred, version=version, json_out=json_out, html=html)
+    return run(
+        data, pred, version=version, json_out=json_out, html=html, markdown_out=markdown_out, cdm=cdm, images=images
+    )
 
 
 @score_app.command("vectors")
@@ -158,11 +170,12 @@ def reward(
     prediction: Annotated[Path, typer.Argument(metavar="PRED.md", help="Predicted Markdown.")],
     reference: Annotated[Path, typer.Argument(metavar="REF.json", help="Reference sample.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    preset: Annotated[str, typer.Option(help="How terms combine: product, sum or gated.")] = "product",
 ) -> int:
     """Every reward term of one page, with its detail."""
     from jocr.rewards.run import run
 
-    return run(prediction, reference, as_json=as_json)
+    return run(prediction, reference, as_json, preset=preset)
 
 
 @bench_app.command("decode")
@@ -175,6 +188,23 @@ def bench_decode(
     from jocr.decoding.bench import run
 
     return run(model=model, json_out=json_out, published_size=published_size)
+
+
+@bench_app.command("read")
+def bench_read(
+    model: Annotated[str, typer.Option(help="nano, a checkpoint directory or a hub id.")] = "nano",
+    count: Annotated[int, typer.Option(min=1, help="Pages of each kind.")] = 100,
+    json_out: JsonOut = None,
+) -> int:
+    """How well a checkpoint reads synthetic pages it has never seen."""
+    from contextlib import closing
+
+    from jocr.decoding.load import load_decoder
+    from jocr.evaluation.reading import run
+
+    with closing(load_decoder(model)) as decoder:
+        run(decoder, count=count, json_path=json_out)
+    return 0
 
 
 @bench_app.command("score")
@@ -193,8 +223,9 @@ def synth(
     width: Annotated[int, typer.Option(min=64, help="Pixels.")] = 512,
     height: Annotated[int, typer.Option(min=64, help="Pixels.")] = 512,
     seed: Annotated[int, typer.Option(help="First page's seed.")] = 0,
+    split: Annotated[str, typer.Option(help="train, heldout or heldout_font.")] = "train",
 ) -> int:
-    """Draw synthetic pages with their exact Markdown."""
+    """Draw synthetic pages with their exact Markdown and unit tests."""
     from jocr.synth.command import run
 
-    return run(out, count=count, kind=kind, width=width, height=height, seed=seed)
+    return run(out, count=count, kind=kind, width=width, height=height, seed=seed, split=split)

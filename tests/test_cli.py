@@ -75,6 +75,7 @@ def test_the_commands_are_those_promised():
         "score loops",
         "reward",
         "bench decode",
+        "bench read",
         "bench score",
         "synth",
     }

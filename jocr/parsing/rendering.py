@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -58,7 +58,7 @@ class RenderJob:
     ahead: int = 4  # images that may wait, per worker
 
 
-def render_pages(plan: Plan, job: RenderJob, factory: RendererFactory) -> Iterator[Opened | Rendered]:
+def render_pages(plan: Plan, job: RenderJob, factory: RendererFactory) -> Generator[Opened | Rendered, None, None]:
     """Yield ``Opened`` for each document that opens and ``Rendered`` for each page of it; closing it stops the work."""
     crew = _Crew(plan, job, factory)
     crew.start()

@@ -75,7 +75,7 @@ def _about(run: Mapping[str, Any]) -> str:
 
 def _tiles(run: Mapping[str, Any]) -> str:
     speed = run["speed"]
-    tiles = [(status, run["counts"][status], status) for status in STATUSES]
+    tiles: list[tuple[str, object, str]] = [(status, run["counts"][status], status) for status in STATUSES]
     tiles += [
         ("pages per second", f"{speed['pages_per_second']:.2f}", ""),
         ("tokens per second", f"{speed['tokens_per_second']:.0f}", ""),
