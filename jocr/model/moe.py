@@ -2,7 +2,7 @@
 
 Weights of all routed experts are held stacked, (E, 2I, H) and (E, H, I), and saved under their published names
 (``experts.7.gate_proj.weight`` ...) as views. Only chosen experts are computed: many rows are sorted by expert and
-each expert takes its group; one to five rows (decoding, verifying) take a path without sorting.
+each expert takes its group; one to five rows (decoding, verifying) are taken one by one.
 """
 
 from __future__ import annotations
@@ -48,22 +48,23 @@ class Experts(nn.Module):
         return torch.zeros_like(x).index_add_(0, rows, y)
 
     def lean(self, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
-        """One pass over the distinct chosen experts, each taking the few rows that want it."""
-        n, k = chosen.shape
-        ids = chosen.tolist()
+        """Row by row, one matrix-vector product after the other, in order of expert.
+
+        In fp32 on a CPU a row's result does not depend on the other rows, bit for bit.
+        """
         out = torch.zeros_like(x)
-        weights = weights.to(x.dtype)
-        takers: dict[int, list[tuple[int, int]]] = {}
-        for row in range(n):
-            for j in range(k):
-                takers.setdefault(ids[row][j], []).append((row, j))
-        for expert, places in sorted(takers.items()):
-            if n == 1:
-                out += self._expert(x, self.gate_up[expert], self.down[expert]) * weights[0, places[0][1]]
-                continue
-            rows = [p[0] for p in places]
-            y = self._expert(x[rows], self.gate_up[expert], self.down[expert])
-            out[rows] += y * weights[rows, [p[1] for p in places], None]
+        gate_up, down, rows, sums = self.gate_up.unbind(0), self.down.unbind(0), x.unbind(0), out.unbind(0)
+        picks = enumerate(zip(chosen.tolist(), weights.tolist(), strict=True))
+        order = sorted((expert, row, weight) for row, pair in picks for expert, weight in zip(*pair, strict=True))
+        vector = x.dtype == torch.float32  # GEMV of narrower types is slow outside F.linear
+        for expert, row, weight in order:
+            both = gate_up[expert].mv(rows[row]) if vector else F.linear(rows[row], gate_up[expert])
+            gate, up = both.chunk(2)
+            inner = F.silu(gate).mul_(up)
+            if vector:
+                sums[row].addmv_(down[expert], inner, alpha=weight)
+            else:
+                sums[row].add_(F.linear(inner, down[expert]), alpha=weight)
         return out
 
     @staticmethod
