@@ -117,7 +117,6 @@ class _Builder:
     in_head: bool = False
     parts: list[str] | None = None  # text of the open cell
     attrs: tuple[int, int, bool] = (1, 1, False)
-    to_end: list[int] = field(default_factory=list)  # cells with rowspan=0
 
     def open_row(self) -> None:
         self.close_cell()
@@ -133,7 +132,8 @@ class _Builder:
         self.close_cell()
         if not self.in_row:
             self.open_row()
-        self.attrs = (_span(attrs, "rowspan"), _span(attrs, "colspan") or 1, tag == "th" or self.in_head)
+        rowspan = _span(attrs, "rowspan") or MAX_SPAN  # 0: down to the last row
+        self.attrs = (rowspan, _span(attrs, "colspan") or 1, tag == "th" or self.in_head)
         self.parts = []
 
     def close_cell(self) -> None:
@@ -142,9 +142,6 @@ class _Builder:
         rowspan, colspan, header = self.attrs
         while (self.row, self.col) in self.taken:
             self.col += 1
-        if rowspan == 0:
-            self.to_end.append(len(self.cells))
-            rowspan = 1
         if len(self.taken) + rowspan * colspan > MAX_CELLS:
             rowspan = colspan = 1
         if len(self.taken) < MAX_CELLS:
@@ -158,15 +155,12 @@ class _Builder:
     def grid(self) -> Grid:
         self.close_row()
         rows = self.row + 1
-        for i in self.to_end:
-            cell = self.cells[i]
-            self.cells[i] = Cell(cell.text, cell.row, cell.col, rows - cell.row, cell.colspan, cell.header)
         cells = tuple(Cell(c.text, c.row, c.col, min(c.rowspan, rows - c.row), c.colspan, c.header) for c in self.cells)
         return Grid(cells, rows, max((c.col + c.colspan for c in cells), default=0))
 
 
 def _span(attrs: str, name: str) -> int:
-    """The span in ``attrs``; 1 where it is missing or not a number; 0 is kept (rowspan to the last row)."""
+    """The span in ``attrs``; 1 where it is missing or not a number."""
     found = _SPAN[name].search(attrs)
     return min(int(found[1]), MAX_SPAN) if found else 1
 

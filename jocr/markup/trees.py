@@ -50,6 +50,7 @@ def teds(
         MarkupError: the reference has no table.
         UnscoredError: a table has more than ``max_nodes`` elements, or the computation would pass ``timeout_s``.
     """
+    warm_up()
     deadline = time.monotonic() + timeout_s
     ref = _table(ref_html)
     if ref is None:

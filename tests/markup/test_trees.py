@@ -1,0 +1,149 @@
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import lxml.html
+import pytest
+from apted import APTED, Config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+
+from jocr.errors import MarkupError, UnscoredError
+from jocr.markup.trees import teds
+
+
+class Tree:
+    """The tree of the TEDS definition, written down again for apted."""
+
+    def __init__(self, tag: str, spans: tuple[str, str] = ("", ""), content: list[str] | None = None) -> None:
+        self.tag, self.spans, self.content, self.children = tag, spans, content or [], []
+
+
+class Costs(Config):
+    def rename(self, a: Tree, b: Tree) -> float:
+        if a.tag != b.tag or a.spans != b.spans:
+            return 1.0
+        longest = max(len(a.content), len(b.content))
+        return Levenshtein.distance(a.content, b.content) / longest if longest else 0.0
+
+
+def tokens(element: lxml.html.HtmlElement) -> list[str]:
+    out = list(element.text or "")
+    for child in element:
+        out += [f"<{child.tag}>", *tokens(child), f"</{child.tag}>", *(child.tail or "")]
+    return out
+
+
+def tree(element: lxml.html.HtmlElement, content: bool) -> Tree:
+    if element.tag == "td":
+        spans = (element.get("colspan", "1"), element.get("rowspan", "1"))
+        return Tree("td", spans, tokens(element) if content else None)
+    node = Tree(element.tag)
+    node.children = [tree(child, content) for child in element]
+    return node
+
+
+def teds_by_apted(a: str, b: str, structure_only: bool) -> float:
+    one, two = (lxml.html.fromstring(x) for x in (a, b))
+    distance = APTED(tree(one, not structure_only), tree(two, not structure_only), Costs()).compute_edit_distance()
+    return 1 - distance / max(len(one.xpath(".//*")), len(two.xpath(".//*")))
+
+
+cell = st.tuples(
+    st.sampled_from(["", ' colspan="2"', ' rowspan="3"', ' colspan="2" rowspan="2"']),
+    st.lists(
+        st.sampled_from(["a", "b", "12", "é", "漢字", "<b>a</b>", "<sup>2</sup>", "x<br>y", "\U000f0000"]), max_size=4
+    ),
+)
+tables = st.lists(st.lists(cell, max_size=4), min_size=1, max_size=4).map(
+    lambda rows: (
+        "<table>"
+        + "".join("<tr>" + "".join(f"<td{s}>{''.join(t)}</td>" for s, t in row) + "</tr>" for row in rows)
+        + "</table>"
+    )
+)
+
+
+@given(tables, tables, st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_equals_apted(a: str, b: str, structure_only: bool) -> None:
+    assert teds(a, b, structure_only=structure_only) == pytest.approx(teds_by_apted(a, b, structure_only), abs=1e-9)
+
+
+@given(tables, tables)
+@settings(max_examples=25, deadline=None)
+def test_identity_bounds_and_symmetry(a: str, b: str) -> None:
+    assert teds(a, a) == 1.0
+    assert 0.0 <= teds(a, b) <= 1.0
+    assert teds(a, b) == pytest.approx(teds(b, a))
+
+
+def test_golden_vectors(shared_data: Path) -> None:
+    lines = (shared_data / "documents/golden/omnidocbench_v15_vectors.jsonl").read_text("utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines) if row["fn"] in ("teds", "teds_s")]
+    assert len(rows) == 18
+    for row in rows:
+        got = teds(*row["input"], structure_only=row["fn"] == "teds_s")
+        assert got == pytest.approx(row["expected"], abs=1e-6), row
+
+
+def test_headers_and_wrappers_do_not_count() -> None:
+    plain = "<table><tr><td>a</td></tr><tr><td>b</td></tr></table>"
+    assert teds("<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>b</td></tr></tbody></table>", plain) == 1.0
+
+
+def test_no_table_scores_zero_but_a_reference_without_one_is_an_error() -> None:
+    assert teds("no table", "<table><tr><td>a</td></tr></table>") == 0.0
+    with pytest.raises(MarkupError):
+        teds("<table></table>", "no table")
+    assert teds("<table></table>", "<table></table>") == 1.0
+
+
+def test_caps_give_unscored_never_a_number() -> None:
+    big = "<table>" + "<tr>" + "<td>x</td>" * 50 + "</tr>" * 1 + "</table>"
+    with pytest.raises(UnscoredError):
+        teds(big, big, max_nodes=20)
+    rows = "<table>" + ("<tr>" + "<td>x</td>" * 20 + "</tr>") * 30 + "</table>"
+    with pytest.raises(UnscoredError):
+        teds(rows, rows, timeout_s=0.0)
+    long = "<table><tr><td>" + "xy" * 100_000 + "</td></tr></table>"
+    with pytest.raises(UnscoredError):
+        teds(long, long.replace("xy", "yx"), timeout_s=0.1)
+
+
+def test_deep_nesting_neither_crashes_nor_hangs() -> None:
+    deep = "<table><tr><td>" + "<b>" * 5000 + "x"
+    assert teds(deep, "<table><tr><td>x</td></tr></table>", max_nodes=100_000) < 1.0
+    nested = "<table><tr><td>" * 2000
+    assert 0.0 <= teds(nested, "<table><tr><td>x</td></tr></table>", max_nodes=100_000) <= 1.0
+
+
+SOUP = [*"<>/=\"' \x00\ud800trd&#;1", "<table>", "<td", "<tr>", "</td>", "<!--", "<?x", "<table><tr><td>"]
+
+
+@given(st.lists(st.sampled_from(SOUP)).map("".join))
+@settings(max_examples=40, deadline=None)
+def test_malformed_html_raises_nothing_else(soup: str) -> None:
+    assert 0.0 <= teds(soup, "<table><tr><td>a</td></tr></table>") <= 1.0
+    with contextlib.suppress(MarkupError):
+        assert 0.0 <= teds("<table><tr><td>a</td></tr></table>", soup) <= 1.0
+
+
+@pytest.mark.slow
+def test_unwritable_cache_folders_still_work() -> None:
+    """Where neither the package's nor the user's folder can be written, the temporary folder holds the cache."""
+    script = (
+        "import numba.core.caching as c\n"
+        "c.InTreeCacheLocator.from_function = classmethod(lambda *a: None)\n"
+        "c.UserWideCacheLocator.from_function = classmethod(lambda *a: None)\n"
+        "from jocr.markup.trees import teds\n"
+        "t = '<table><tr><td>a</td></tr></table>'\n"
+        "assert teds(t, t) == 1.0\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.getcwd()}, timeout=120
+    )
