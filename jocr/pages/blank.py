@@ -180,9 +180,8 @@ def _turned(marks: Components) -> Components:
 
 
 def _neighbours(marks: Components) -> np.ndarray:
-    """For each mark, how many of the next two to its right (in reading order) belong to its line, both ways counted."""
+    """For each mark, how many of the marks beside it belong to its line; a twin counts twice."""
     count = np.zeros(len(marks), np.int64)
-    order = np.lexsort((marks.left, (marks.top + marks.bottom) // 2 // 8))
     for shift in (0, 4):  # two sets of 8-pixel rows, half a row apart: a line never falls between both
         order = np.lexsort((marks.left, ((marks.top + marks.bottom) // 2 + shift) // 8))
         found = np.zeros(len(marks), np.int64)
@@ -192,8 +191,10 @@ def _neighbours(marks: Components) -> np.ndarray:
         overlap = np.minimum(marks.bottom[a], marks.bottom[b]) - np.maximum(marks.top[a], marks.top[b])
         gap = marks.left[b] - marks.right[a]
         near = (gap <= np.maximum(4, tall)) & (gap > -tall) & (2 * overlap >= low) & (tall <= 3 * low)
-        np.add.at(found, a[near], 1)
-        np.add.at(found, b[near], 1)
+        twins = (low >= 6) & (5 * low >= 4 * tall) & (np.abs(marks.bottom[a] - marks.bottom[b]) <= 1)
+        weight = (1 + twins)[near]  # two marks of one height on one baseline are hardly specks
+        np.add.at(found, a[near], weight)
+        np.add.at(found, b[near], weight)
         count = np.maximum(count, found)
     return count
 
