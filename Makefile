@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 SRC ?= jocr/data/examples
 OUT ?= out/demo
 
-.PHONY: demo test test-all test-ray lint setup setup-dev clean
+.PHONY: demo test test-ray test-slow test-all lint setup setup-dev clean
 
 demo: $(VENV)/.base
 	$(BIN)/jocr parse $(SRC) --out $(OUT)
@@ -17,6 +17,9 @@ test: $(VENV)/.dev
 
 test-ray: $(VENV)/.dev
 	$(BIN)/python -m pytest -m ray
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "slow and not ray and not engine and not gpu"
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not engine and not gpu"

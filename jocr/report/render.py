@@ -9,12 +9,9 @@ from html import escape
 
 from markdown_it import MarkdownIt
 
+from jocr.markup.formulas import find_formulas
 from jocr.report.sanitize import sanitize
 
-CODE = r"(?P<code>^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
-BLOCK = r"\$\$(?P<dollars>.+?)\$\$|\\\[(?P<bracket>.+?)\\\]"
-INLINE = r"\\\((?P<paren>.+?)\\\)|(?<![\\$\w])\$(?P<dollar>(?=[^\s$])(?:\\.|[^$\\\n])*?(?:\\.|[^\s$\\]))\$(?![\d$])"
-MATH = re.compile(f"{CODE}|{BLOCK}|{INLINE}", re.DOTALL | re.MULTILINE)
 MARK = "\ue000{}\ue001"
 MARKED = re.compile("\ue000(\\d+)\ue001")
 ENVIRONMENT = re.compile(r"\\(begin|end)\{(aligned|gathered|alignedat|eqnarray\*?)\}")
@@ -26,24 +23,26 @@ def to_html(markdown: str) -> str:
 
     Currency (``$5 and $10``) and code are left alone. A formula that cannot be converted shows its source.
     """
-    formulas: list[str] = []
-    text = MATH.sub(lambda m: _lift(m, formulas), markdown.replace("\ue000", "").replace("\ue001", ""))
+    text, formulas = _lift(markdown.replace("\ue000", "").replace("\ue001", ""))
     html = sanitize(_markdown().render(text))
     return MARKED.sub(lambda m: formulas[int(m[1])] if int(m[1]) < len(formulas) else "", html)
+
+
+def _lift(markdown: str) -> tuple[str, list[str]]:
+    """The page with a mark in the place of each formula, so that Markdown cannot touch it; and the formulas."""
+    formulas: list[str] = []
+    pieces: list[str] = []
+    at = 0
+    for span in find_formulas(markdown):
+        pieces += [markdown[at : span.start], MARK.format(len(formulas))]
+        formulas.append(formula(span.latex, display=span.kind == "display"))
+        at = span.end
+    return "".join([*pieces, markdown[at:]]), formulas
 
 
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": True}).enable("table").enable("strikethrough").disable(["image", "link"])
-
-
-def _lift(match: re.Match[str], formulas: list[str]) -> str:
-    if match["code"] is not None:
-        return match[0]
-    block = match["dollars"] or match["bracket"]
-    source = block or match["paren"] or match["dollar"]
-    formulas.append(formula(source, display=block is not None))
-    return MARK.format(len(formulas) - 1)
 
 
 def formula(latex: str, *, display: bool) -> str:

@@ -104,13 +104,13 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=10).map("".join))
 def test_any_text_gives_safe_html(text):
     assert_safe(to_html(text))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(alphabet=st.sampled_from("\\{}_^$&frac abcsqrtlgindoe[]()<>1"), max_size=60))
 def test_any_formula_gives_safe_html(latex):
     assert_safe(to_html(f"$${latex}$$ and ${latex}$"))
