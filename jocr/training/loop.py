@@ -180,7 +180,10 @@ class Trainer:
         load_views(self.module, state["module"])
         self.step, self.pages = state["step"], state["pages"]
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
+            if [len(g["params"]) for g in saved["param_groups"]] == [len(g["params"]) for g in optimizer.param_groups]:
+                optimizer.load_state_dict(saved)
+            else:
+                print("parameters are split among the optimizers in another way now: momentum starts anew", flush=True)
         if with_clock:
             self.clock = Clock(self.recipe.phases, state["spent"])
         return True

@@ -32,7 +32,8 @@ class Muon(torch.optim.Optimizer):
     """Momentum, orthogonalised; the step is scaled by sqrt(max(1, rows / columns)).
 
     Args:
-        named: parameters of two or three dimensions (three: a stack of matrices), with their names.
+        named: parameters with their names: matrices, stacks of matrices (three dimensions), or convolutions (four
+            dimensions, taken as one matrix of output channel by everything else).
         lr: step length; set it from outside through ``param_groups``.
         momentum: Nesterov momentum.
         weight_decay: decoupled, times lr.
@@ -49,7 +50,8 @@ class Muon(torch.optim.Optimizer):
             shapes: dict[tuple[int, int], list[nn.Parameter]] = defaultdict(list)
             for p in group["params"]:
                 if p.grad is not None:
-                    shapes[(p.shape[-2] // self.pieces[p], p.shape[-1])].append(p)
+                    rows, columns = matrix_shape(p)
+                    shapes[(rows // self.pieces[p], columns)].append(p)
             for shape in sorted(shapes):
                 self._step_shape(shapes[shape], shape, group)
 
@@ -80,6 +82,11 @@ def shared_orthogonalise(stack: Tensor) -> Tensor:
     return out
 
 
+def matrix_shape(p: Tensor) -> tuple[int, int]:
+    """(rows, columns) of the matrices a parameter holds."""
+    return (p.shape[0], p[0].numel()) if p.ndim == 4 else (p.shape[-2], p.shape[-1])
+
+
 def fused_pieces(name: str) -> int:
     """How many matrices a fused parameter stacks along its rows: each is orthogonalised on its own."""
     return 3 if "qkv" in name else 2 if "gate_up" in name else 1
@@ -89,7 +96,7 @@ Named = list[tuple[str, nn.Parameter]]
 
 
 def split_parameters(named: Named) -> tuple[Named, Named]:
-    """Matrices of hidden layers go to Muon; embeddings, heads, norms, biases, positions and convolutions to AdamW."""
+    """Matrices and convolutions of hidden layers go to Muon; embeddings, heads, norms, biases and positions to AdamW."""
     plain = (
         "embed_tokens",
         "lm_head",
@@ -103,6 +110,6 @@ def split_parameters(named: Named) -> tuple[Named, Named]:
     muon: Named = []
     adam: Named = []
     for name, p in named:
-        matrix = p.ndim in (2, 3) and min(p.shape[-2:]) > 1 and not any(word in name for word in plain)
+        matrix = p.ndim >= 2 and min(matrix_shape(p)) > 1 and not any(word in name for word in plain)
         (muon if matrix else adam).append((name, p))
     return muon, adam
