@@ -21,7 +21,8 @@ from jocr.errors import UnscoredError
 from jocr.markup import katex
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
-TIMEOUT_S = 20.0  # per equation; the first one includes the start of the browser
+TIMEOUT_S = 20.0  # per equation, once the browser runs
+START_S = 60.0  # for the browser to start
 _PAGE = """<!DOCTYPE html><html><head><style>{css}</style></head>
 <body style="margin:0;width:800px;height:400px;display:flex;justify-content:center;align-items:center">
 <div id="equation" style="font-size:24px;padding:10px"></div></body></html>"""
@@ -44,6 +45,7 @@ class _Driver(threading.Thread):
         self.pid = os.getpid()
         self.executable = executable
         self.failure: Exception | None = None
+        self.started = threading.Event()  # the browser runs, or never will
         self.requests: queue.Queue[tuple[str, queue.Queue[Any]] | None] = queue.Queue()
 
     def run(self) -> None:
@@ -58,6 +60,8 @@ class _Driver(threading.Thread):
                     browser.close()
         except Exception as error:  # whatever the browser dies of, the waiting side must hear of it
             self.failure = error
+        finally:
+            self.started.set()
 
     def _open(self, browser: Any) -> Callable[[str], Any]:
         page = browser.new_page(viewport={"width": 800, "height": 400})
@@ -65,6 +69,7 @@ class _Driver(threading.Thread):
         page.set_content(_PAGE.replace("{css}", css))
         page.add_script_tag(content=katex.source())
         page.add_script_tag(content=script("katex_boxes.js"))
+        self.started.set()
         return lambda latex: page.evaluate("latex => jocrBoxes(latex)", latex)
 
     def _serve(self, render: Callable[[str], Any]) -> None:
@@ -74,14 +79,15 @@ class _Driver(threading.Thread):
 
     def wait(self, answer: queue.Queue[Any]) -> Any:
         """The answer, or the exception that stands for none: too late, or the browser died."""
-        deadline = time.monotonic() + TIMEOUT_S
+        limit = TIMEOUT_S if self.started.wait(START_S) else 0.0
+        deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             try:
                 return answer.get(timeout=0.2)
             except queue.Empty:
-                if not self.is_alive() and answer.empty():
+                if (self.failure or not self.is_alive()) and answer.empty():
                     return self.failure or RuntimeError("the browser's thread ended")
-        return TimeoutError(f"no answer within {TIMEOUT_S:g} s")
+        return TimeoutError(f"no answer within {limit or START_S:g} s")
 
 
 @lru_cache(maxsize=8192)

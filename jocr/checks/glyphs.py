@@ -6,13 +6,16 @@ directions maps to the nearest neighbour. Glyphs the candidate has beyond that a
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from jocr.errors import UnscoredError
 
 TOLERANCE = 5.0  # pixels two centres may be apart across the direction looked in
-MAX_GLYPHS = 1000
+MAX_GLYPHS = 1500  # of a candidate that has all characters of the reference
 MAX_STEPS = 200_000  # assignments tried before the answer counts as not found
 
 Neighbours = tuple[int | None, int | None, int | None, int | None]  # up, down, left, right
@@ -36,61 +39,56 @@ def split(text: str, x: float, y: float, width: float, height: float) -> list[Gl
 
 
 def neighbours(glyphs: Sequence[Glyph]) -> list[Neighbours]:
-    """For each glyph the index of the nearest other one above, below, left and right (None: nobody there)."""
-    centres = [(g.x + g.width / 2, g.y + g.height / 2) for g in glyphs]
-    table: list[Neighbours] = []
-    for x, y in centres:
-        best: list[tuple[float, int] | None] = [None] * 4
-        for j, (other_x, other_y) in enumerate(centres):
-            dx, dy = other_x - x, other_y - y
-            if abs(dx) <= TOLERANCE and dy:
-                _nearer(best, 0 if dy < 0 else 1, abs(dy), j)
-            if abs(dy) <= TOLERANCE and dx:
-                _nearer(best, 2 if dx < 0 else 3, abs(dx), j)
-        up, down, left, right = (None if b is None else b[1] for b in best)
-        table.append((up, down, left, right))
-    return table
+    """For each glyph the index of the nearest other one above, below, left and right (None: nobody there).
+
+    Of several equally near the first counts. Time and memory grow with the square of the count.
+    """
+    if not glyphs:
+        return []
+    x = np.array([g.x + g.width / 2 for g in glyphs])
+    y = np.array([g.y + g.height / 2 for g in glyphs])
+    dx, dy = x[None, :] - x[:, None], y[None, :] - y[:, None]  # (n, n): to column from row
+    in_column, in_row = np.abs(dx) <= TOLERANCE, np.abs(dy) <= TOLERANCE
+    directions = ((-dy, in_column), (dy, in_column), (-dx, in_row), (dx, in_row))
+    up, down, left, right = (_nearest(distance, seen & (distance > 0)) for distance, seen in directions)
+    return list(zip(up, down, left, right, strict=True))
 
 
-def _nearer(best: list[tuple[float, int] | None], direction: int, distance: float, index: int) -> None:
-    known = best[direction]
-    if known is None or distance < known[0]:
-        best[direction] = (distance, index)
+def _nearest(distance: np.ndarray, seen: np.ndarray) -> list[int | None]:
+    masked = np.where(seen, distance, np.inf)
+    best = masked.argmin(axis=1)
+    there = seen[np.arange(len(best)), best]
+    return [int(index) if found else None for index, found in zip(best, there, strict=True)]
 
 
-def matches(reference: Sequence[Glyph], candidate: Sequence[Glyph], *, strict: bool = False) -> bool:
+def matches(reference: Sequence[Glyph], candidate: Sequence[Glyph]) -> bool:
     """Whether every reference glyph finds its place in the candidate.
 
     Glyphs are placed in the order given. A place fits where all four neighbours show the same characters and those
-    placed before are the very glyphs they were placed on; ``strict`` asks the latter of all neighbours, not only of the
-    earlier ones (the relation is not symmetric, so this is more).
+    placed before are the very glyphs they were placed on.
 
     Raises:
         UnscoredError: more glyphs or more assignments than the limits allow.
     """
-    if len(reference) > len(candidate):
+    if Counter(g.char for g in reference) - Counter(g.char for g in candidate):
         return False
     if len(candidate) > MAX_GLYPHS:
         raise UnscoredError(f"equation of {len(candidate)} glyphs, cap {MAX_GLYPHS}")
-    return _Assignment(reference, candidate, strict).complete()
+    return _Assignment(reference, candidate).complete()
 
 
 class _Assignment:
     """Depth-first search for an injective map of the reference glyphs into the candidate's."""
 
-    def __init__(self, reference: Sequence[Glyph], candidate: Sequence[Glyph], strict: bool) -> None:
+    def __init__(self, reference: Sequence[Glyph], candidate: Sequence[Glyph]) -> None:
         self.links, self.beyond = neighbours(reference), neighbours(candidate)
-        signatures = _signatures(candidate, self.beyond)
+        by_char: dict[str | None, list[tuple[int, tuple[str | None, ...]]]] = defaultdict(list)
+        for j, signature in enumerate(_signatures(candidate, self.beyond)):
+            by_char[signature[0]].append((j, signature))
         self.domains = [
-            [j for j, other in enumerate(signatures) if _fits(signature, other)]
+            [j for j, other in by_char[signature[0]] if _fits(signature, other)]
             for signature in _signatures(reference, self.links)
         ]
-        self.pointed_at: list[list[tuple[int, int]]] = [[] for _ in reference]  # by which glyph, in which direction
-        if strict:
-            for i, links in enumerate(self.links):
-                for direction, j in enumerate(links):
-                    if j is not None and i < j:
-                        self.pointed_at[j].append((i, direction))
         self.to: list[int] = []
         self.taken: set[int] = set()
 
@@ -119,7 +117,7 @@ class _Assignment:
         for neighbour, beyond in zip(self.links[glyph], self.beyond[at], strict=True):
             if neighbour is not None and neighbour < glyph and self.to[neighbour] != beyond:
                 return False
-        return all(self.beyond[self.to[i]][direction] == at for i, direction in self.pointed_at[glyph])
+        return True
 
 
 def _signatures(glyphs: Sequence[Glyph], links: Sequence[Neighbours]) -> list[tuple[str | None, ...]]:

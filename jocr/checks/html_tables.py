@@ -16,7 +16,7 @@ from jocr.errors import UnscoredError
 
 MAX_VISITS = 200_000  # rows and cells, counted once per table that holds them; beyond, the page is a bomb
 MAX_CHARS = 50_000_000  # characters of cell text, counted once per cell that holds them
-SECONDS = 5.0  # html.parser takes quadratic time on some broken markup
+SECONDS = 2.0  # of processor time: html.parser takes quadratic time on some broken markup
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _SILENT = frozenset({"script", "style", "template"})
 
@@ -44,7 +44,7 @@ class _Reader(HTMLParser):
         self.tables: list[_Element] = []
         self.rows: list[_Element] = []
         self.pieces: list[str] = []  # all text, in order
-        self.deadline = time.monotonic() + SECONDS
+        self.deadline = time.thread_time() + SECONDS
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "br":
@@ -78,7 +78,7 @@ class _Reader(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
-        if time.monotonic() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise UnscoredError(f"HTML that takes more than {SECONDS:g} s to read")
         if self.stack and self.stack[-1].tag not in _SILENT:
             self.pieces.append(data)

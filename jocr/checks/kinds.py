@@ -46,7 +46,11 @@ def load_checks(path: Path | str) -> list[Check]:
     """
     checks: list[Check] = []
     seen: dict[str, int] = {}
-    for number, line in enumerate(Path(path).read_text("utf-8").split("\n"), 1):
+    try:
+        lines = Path(path).read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path} as JSON lines: {error}") from error
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:

@@ -15,7 +15,7 @@ from jocr.checks.normalise import normalise
 from jocr.checks.page import PageText
 from jocr.errors import UnscoredError
 
-MAX_FUZZY_WORK = 2_000_000_000  # needle length x page length x (max_diffs + 1) that an order check may cost
+MAX_FUZZY_WORK = 10_000_000  # steps of a fuzzy search that an order check may cost
 
 
 def found(needle: str, text: str, threshold: float) -> bool:
@@ -125,14 +125,42 @@ class Order(Check):
 def starts(needle: str, text: str, max_diffs: int) -> list[int]:
     """Where ``needle`` occurs in ``text`` within ``max_diffs`` edits (fuzzysearch's best match of each cluster).
 
+    Every match holds one of ``max_diffs + 1`` pieces of the needle unchanged. Pieces that are not on the page, or only
+    where the whole needle is, decide the matter without a fuzzy search.
+
     Raises:
-        UnscoredError: page and needle are too long for the edits tolerated.
+        UnscoredError: the search would take too long.
     """
     if max_diffs == 0:
         ends = text.find(needle), text.rfind(needle)
         return sorted({end for end in ends if end >= 0})
-    if len(needle) * len(text) * (max_diffs + 1) > MAX_FUZZY_WORK:
-        raise UnscoredError(f"fuzzy search for {len(needle)} characters in {len(text)} is too long")
+    size = len(needle) // (max_diffs + 1)
+    pieces = [needle[i * size : (i + 1) * size] for i in range(max_diffs + 1)]
+    present = [piece for piece in pieces if piece in text]
+    if not present:
+        return []
+    exact = text.find(needle)
+    if exact >= 0 and all(text.find(piece) == text.rfind(piece) for piece in pieces):
+        return [exact]
+    _refuse_long_search(needle, text, max_diffs, present, size)
     from fuzzysearch import find_near_matches
 
     return [match.start for match in find_near_matches(needle, text, max_l_dist=max_diffs)]
+
+
+def _refuse_long_search(needle: str, text: str, max_diffs: int, pieces: list[str], size: int) -> None:
+    """fuzzysearch extends every place of every piece; with pieces under three characters it walks all of the page."""
+    work = len(text) * len(needle) * (max_diffs + 1) ** 2
+    if size >= 3:
+        extend = len(needle) * (2 * max_diffs + 1)
+        work = sum(_places(piece, text, MAX_FUZZY_WORK // extend + 1) for piece in pieces) * extend
+    if work > MAX_FUZZY_WORK:
+        raise UnscoredError(f"{len(needle)} characters within {max_diffs} edits on a page of {len(text)}: too long")
+
+
+def _places(piece: str, text: str, most: int) -> int:
+    """How often ``piece`` occurs, overlaps included, counted up to ``most``."""
+    count, at = 0, text.find(piece)
+    while at >= 0 and count < most:
+        count, at = count + 1, text.find(piece, at + 1)
+    return count

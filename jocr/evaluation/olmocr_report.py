@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from jocr.checks import Check
 from jocr.checks.page import MathBackend
 from jocr.evaluation.olmocr_data import Bench, PageKey
 from jocr.evaluation.olmocr_postprocess import RULES
@@ -158,10 +159,19 @@ def html_report(result: Result, texts: Mapping[PageKey, Sequence[str]], worst: i
     return Report(f"olmOCR-Bench: {result.system}", tables, pages, result.provenance)
 
 
+def expected(check: Check) -> str:
+    """What a test asks for, as Markdown: the benchmark has no reference text, only such demands."""
+    record = {k: v for k, v in check.record().items() if k not in ("pdf", "page", "id", "type", "checked", "url")}
+    if latex := record.pop("math", None):
+        record = {"math": f"$${latex}$$", **record}
+    return f"**{check.kind}**\n" + "\n".join(f"- {name}: {value}" for name, value in record.items())
+
+
 def _worst_pages(result: Result, texts: Mapping[PageKey, Sequence[str]], worst: int) -> Iterator[WorstPage]:
     by_page: dict[PageKey, list[Outcome]] = defaultdict(list)
     for outcome in result.variants[0].outcomes:
         by_page[outcome.pdf, outcome.page].append(outcome)
+    checks = {check.id: check for group in result.bench.categories.values() for check in group}
     failed = {key: [o for o in found if not o.passed] for key, found in by_page.items()}
     ranked = sorted((key for key in failed if failed[key]), key=lambda key: (-len(failed[key]), key))
     with PageImages() as images:
@@ -174,6 +184,7 @@ def _worst_pages(result: Result, texts: Mapping[PageKey, Sequence[str]], worst: 
                     f"{'unscored' if o.passed is None else 'failed'} {o.kind} {o.id}: {o.detail}" for o in failed[key]
                 ],
                 prediction=texts[key][0],
+                reference="\n\n".join(expected(checks[o.id]) for o in failed[key]),
                 image=image,
                 image_note=why,
             )

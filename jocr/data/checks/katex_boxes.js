@@ -13,7 +13,7 @@ function jocrBoxes(latex) {
   const spans = [];
   for (const element of host.querySelectorAll(".katex-html span")) {
     const text = element.children.length ? "" : element.textContent.trim();
-    if (!text) continue;
+    if (!text || text === "\u200b") continue; // the second is what gives a vertical list its depth
     const box = element.getBoundingClientRect();
     spans.push([text, box.x, box.y, box.width, box.height]);
   }

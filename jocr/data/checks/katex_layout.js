@@ -57,10 +57,6 @@ function vlist(node, em, align, x, y, spans) {
   }
   const share = {left: 0, center: 0.5, right: 1}[align];
   for (const [start, end, wide] of rows) for (let i = start; i < end; i++) spans[i][1] += (width - wide) * share;
-  if (has(node, "vlist-t2")) { // the invisible second cell that gives the list its depth is text to a browser
-    const height = ems(list.style.height) * em;
-    spans.push(["\u200b", x + width, y - height, 2, height]);
-  }
   return width;
 }
 
