@@ -64,7 +64,8 @@ class Tokenizer:
         return [i for piece in self.pieces(text) for i in self.encode_trusted(piece)]
 
     def encode_trusted(self, text: str) -> list[int]:
-        """Ids of a text whose control tokens are meant. Nothing is added (no BOS)."""
+        """Ids of a text whose control tokens are meant. Nothing is added (no BOS). Lone surrogates become ``?``."""
+        text = text.encode("utf-8", "replace").decode()
         return self.raw.encode(text, add_special_tokens=False).ids
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:

@@ -68,6 +68,10 @@ def test_round_trip(text: str) -> None:
     assert RAW.decode(ids, skip_special_tokens=False) == text
 
 
+def test_text_that_is_no_unicode_is_still_encoded() -> None:
+    assert TOKENIZER.encode("a\ud800b") == byte_ids("a?b")
+
+
 def test_stream_holds_back_half_a_character() -> None:
     stream = TOKENIZER.stream()
     assert [stream.push([i]) for i in byte_ids("é")] == ["", "é"]

@@ -11,7 +11,7 @@ from jocr.model.ocr import OcrModel, PageViews
 from jocr.model.sam import SamEncoder, resize_grid
 from jocr.model.vision import NEWLINE, SEPARATOR, join_towers, page_layout
 
-from .tiny_model import CLIP, SAM, TINY, scatter
+from .tiny_model import CLIP, PROCESSOR, SAM, TINY, scatter
 
 RENAMED = (
     ("blocks.", "layers."), ("norm1", "layer_norm1"), ("norm2", "layer_norm2"),
@@ -149,6 +149,7 @@ def test_pages_are_encoded_alone_and_together_alike(tiny) -> None:
     tiled = PageViews(pixels(128, 1)[0], pixels(64, 6), (3, 2))
     plain = PageViews(pixels(128, 2)[1], torch.empty(0, 3, 64, 64), None)
     both = tiny.encode_pages([tiled, plain])
+    assert [len(tokens) for tokens in both] == [PROCESSOR.token_count((3, 2)), PROCESSOR.token_count(None)]
     for page, tokens in zip((tiled, plain), both, strict=True):
         torch.testing.assert_close(tokens, tiny.encode_page(page), atol=1e-4, rtol=1e-4)
     assert both[1].shape == (2 * 3 + 1, TINY.text.hidden_size)

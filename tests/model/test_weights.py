@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import struct
 import subprocess
 import sys
@@ -15,11 +16,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+import jocr
 from jocr.errors import CheckpointError
 from jocr.model.config import OcrConfig
 from jocr.model.hub import resolve_checkpoint, revision
 from jocr.model.ocr import OcrModel
-from jocr.model.shards import INDEX, SINGLE, read_header
+from jocr.model.shards import INDEX, SINGLE, read_header, read_index
 from jocr.model.weights import load_model, save_checkpoint
 from jocr.pages.tiles import ProcessorConfig
 
@@ -225,6 +227,30 @@ def test_revision_follows_content_only(saved, tmp_path, tiny, tokenizer) -> None
         tiny.model.norm.weight[0] += 1
     save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "again")
     assert revision(saved) != revision(tmp_path / "again")
+
+
+def test_files_of_the_hub_cache_are_known_by_their_name(saved, tmp_path) -> None:
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    blobs.mkdir()
+    snapshot.mkdir()
+    revisions = []
+    for name in ("a" * 64, "b" * 64):  # a blob's name is its SHA-256: the content is not read again
+        (blobs / name).write_bytes((saved / SINGLE).read_bytes())
+        (snapshot / SINGLE).unlink(missing_ok=True)
+        (snapshot / SINGLE).symlink_to(blobs / name)
+        (snapshot / "config.json").write_bytes((saved / "config.json").read_bytes())
+        os.utime(blobs / name, ns=(len(revisions), len(revisions)))
+        revisions.append(revision(snapshot))
+    assert revisions[0] != revisions[1]
+
+
+def test_nano_is_package_data() -> None:
+    if not (Path(jocr.__file__).parent / "data" / "nano" / "config.json").exists():
+        with pytest.raises(CheckpointError, match="data/nano"):
+            resolve_checkpoint("nano")
+        pytest.skip("no embedded model in this tree")
+    path = resolve_checkpoint("nano")
+    assert set(read_index(path)) == set(load_model(path).state_dict())
 
 
 def test_rope_theta_and_precedence() -> None:
