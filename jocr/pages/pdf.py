@@ -116,7 +116,8 @@ class PdfReader:
             hint = "pdfium finds no usable structure in it; `pip install pikepdf` adds a second parser"
             raise DocumentError("corrupt", hint) from None
         try:
-            with pikepdf.open(io.BytesIO(self._data), password=password or "") as damaged:
+            ended = bytes(self._data) + b"\n%%EOF\n"  # without an end, qpdf overlooks the last object
+            with pikepdf.open(io.BytesIO(ended), password=password or "") as damaged:
                 if _SECURITY.search(self._data) and not damaged.is_encrypted:
                     raise ValueError("its encryption dictionary is lost")
                 mended = io.BytesIO()
