@@ -1,4 +1,4 @@
-"""A preallocated, slotted cache: keys and values of the verifier's layers and the draft block, and the verifier's states.
+"""A preallocated, slotted cache: keys and values of all layers and the draft block, and the verifier's states.
 
 One slot holds one page. Rows past a page's committed length may hold rejected tokens; they are overwritten before
 anything attends to them, because every row is written before it is read and attention ends at the row itself.

@@ -32,20 +32,20 @@ INPUT_NORM, QKV, OUT, POST_NORM, GATE_UP, DOWN, EXPERT_UP, EXPERT_DOWN = range(8
 
 
 @njit(cache=True, inline="always")
-def pad(width):  # type: ignore[no-untyped-def]
+def pad(width):
     """``width`` rounded up to whole panels."""
     return (width + WIDTH - 1) // WIDTH * WIDTH
 
 
 @njit(cache=True)
-def linear(x, x_ld, rows, w, at, ins, outs, y, y_ld, add):  # type: ignore[no-untyped-def]
+def linear(x, x_ld, rows, w, at, ins, outs, y, y_ld, add):
     """y (+)= x @ W^T for a packed W (outs, ins) that starts at ``at``."""
     keep_apart()
     product(x, 0, x_ld, rows, w, at, WIDTH, ins * WIDTH, pad(outs) // WIDTH, ins, y, 0, y_ld, add)
 
 
 @njit(cache=True)
-def norm_rows(x, rows, hidden, w, at, eps, out):  # type: ignore[no-untyped-def]
+def norm_rows(x, rows, hidden, w, at, eps, out):
     keep_apart()
     weight = w[at : at + hidden]
     for r in range(rows):
@@ -53,7 +53,7 @@ def norm_rows(x, rows, hidden, w, at, eps, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def store_kv(layer, qkv, rows, slots, places, d, c):  # type: ignore[no-untyped-def]
+def store_kv(layer, qkv, rows, slots, places, d, c):
     """Rotate queries (scaled) and keys in place; put keys and values into the cache."""
     keep_apart()
     dim, hidden, scale = d.head_dim, d.heads * d.head_dim, np.float32(1.0 / np.sqrt(d.head_dim))
@@ -73,7 +73,7 @@ def store_kv(layer, qkv, rows, slots, places, d, c):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def attend(layer, qkv, rows, slots, places, d, c, scores, out):  # type: ignore[no-untyped-def]
+def attend(layer, qkv, rows, slots, places, d, c, scores, out):
     """Every row against all positions up to its own; up to six neighbouring rows of a page share a pass."""
     keep_apart()
     dim, hidden = d.head_dim, d.heads * d.head_dim
@@ -113,7 +113,7 @@ def attend(layer, qkv, rows, slots, places, d, c, scores, out):  # type: ignore[
 
 
 @njit(cache=True)
-def route(scores, ld, rows, at, d, chosen, weight):  # type: ignore[no-untyped-def]
+def route(scores, ld, rows, at, d, chosen, weight):
     """Softmax over the experts, the largest ``d.chosen`` of each row, in order of expert."""
     keep_apart()
     for r in range(rows):
@@ -135,7 +135,7 @@ def route(scores, ld, rows, at, d, chosen, weight):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def mlp(a, rows, w, up, down, hidden, width, more, wide, out, add):  # type: ignore[no-untyped-def]
+def mlp(a, rows, w, up, down, hidden, width, more, wide, out, add):
     """out (+)= down(silu(gate(a)) * up(a)); ``more`` further outputs (the router's) follow gate and up."""
     keep_apart()
     half = pad(width)
@@ -147,7 +147,7 @@ def mlp(a, rows, w, up, down, hidden, width, more, wide, out, add):  # type: ign
 
 
 @njit(cache=True)
-def experts(a, rows, w, line, d, chosen, weight, gather, wide, y, x):  # type: ignore[no-untyped-def]
+def experts(a, rows, w, line, d, chosen, weight, gather, wide, y, x):
     """x += the chosen experts' outputs; each expert takes all rows that want it in one pass."""
     keep_apart()
     hidden, half = d.hidden, pad(d.routed)
@@ -183,7 +183,7 @@ def experts(a, rows, w, line, d, chosen, weight, gather, wide, y, x):  # type: i
 
 
 @njit(cache=True)
-def feed(x, rows, w, line, d, s):  # type: ignore[no-untyped-def]
+def feed(x, rows, w, line, d, s):
     """x += MLP or mixture of experts of the normed rows."""
     keep_apart()
     norm_rows(x, rows, d.hidden, w, line[POST_NORM], np.float32(d.eps), s.a)
@@ -197,7 +197,7 @@ def feed(x, rows, w, line, d, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def mix(x, rows, layer, w, line, slots, places, d, c, s):  # type: ignore[no-untyped-def]
+def mix(x, rows, layer, w, line, slots, places, d, c, s):
     """x += attention of the normed rows."""
     keep_apart()
     hidden = d.heads * d.head_dim
@@ -209,7 +209,7 @@ def mix(x, rows, layer, w, line, slots, places, d, c, s):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def choose(x, rows, w, at, d, s, out):  # type: ignore[no-untyped-def]
+def choose(x, rows, w, at, d, s, out):
     """Greedy token of every row of post-norm states."""
     keep_apart()
     ld = pad(d.vocab)
@@ -219,7 +219,7 @@ def choose(x, rows, w, at, d, s, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def embed_rows(tokens, rows, w, at, hidden, x):  # type: ignore[no-untyped-def]
+def embed_rows(tokens, rows, w, at, hidden, x):
     keep_apart()
     for r in range(rows):
         start = at + tokens[r] * hidden
@@ -227,7 +227,7 @@ def embed_rows(tokens, rows, w, at, hidden, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def decode_rows(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-def]
+def decode_rows(rows, slots, places, w, o, d, c, s):
     """The rows embedded in ``s.x`` through all layers; post-norm states to ``c.hidden`` and ``s.a``."""
     keep_apart()
     hidden = d.hidden
@@ -242,7 +242,7 @@ def decode_rows(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def verify(tokens, rows, slots, places, w, o, d, c, s, out):  # type: ignore[no-untyped-def]
+def verify(tokens, rows, slots, places, w, o, d, c, s, out):
     """The verifier's greedy token after every row."""
     embed_rows(tokens, rows, w, o.embed, d.hidden, s.x)
     decode_rows(rows, slots, places, w, o, d, c, s)

@@ -1,6 +1,7 @@
 """The draft head, compiled: fill its cache over a prompt, refill it over committed rows, chain a few proposals.
 
-A refilled row only has to leave its key and value behind; attention, MLP and head are computed for each page's last row alone.
+A refilled row only has to leave its key and value behind; attention, MLP and head are computed for each page's last
+row alone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jocr.decoding.vector_math import rms_norm
 
 
 @njit(cache=True)
-def fill(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-def]
+def fill(rows, slots, places, w, o, d, c, s):
     """Keys and values of rows embedded in ``s.x`` after the states in ``s.before``; queries stay in ``s.wide``."""
     keep_apart()
     hidden, eps = d.hidden, np.float32(d.eps)
@@ -45,7 +46,7 @@ def fill(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def finish(rows, slots, places, w, o, d, c, s, out):  # type: ignore[no-untyped-def]
+def finish(rows, slots, places, w, o, d, c, s, out):
     """The rest of the block, final norm and head for the first ``rows`` rows; states stay in ``s.a``."""
     keep_apart()
     line = o.layer[d.layers]
@@ -58,7 +59,7 @@ def finish(rows, slots, places, w, o, d, c, s, out):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def prime(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-def]
+def prime(rows, slots, places, w, o, d, c, s):
     """Fill over a prompt embedded in ``s.x``: slot j pairs it with the state at j - 1; nothing stands at position 0."""
     hidden = d.hidden
     s.x[:hidden] = np.float32(0.0)
@@ -69,8 +70,8 @@ def prime(rows, slots, places, w, o, d, c, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):  # type: ignore[no-untyped-def]
-    """Refill page i with ``counts[i]`` tokens from ``starts[i]`` on, then propose ``depths[i]`` tokens: out (pages, MAX)."""
+def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):
+    """Refill page i with ``counts[i]`` tokens from ``starts[i]`` on, then propose ``depths[i]`` tokens in out[i]."""
     hidden, rows = d.hidden, 0
     for i in range(pages):
         for j in range(counts[i]):
@@ -104,7 +105,7 @@ def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):  # 
 
 
 @njit(cache=True)
-def _last_rows(counts, pages, d, s):  # type: ignore[no-untyped-def]
+def _last_rows(counts, pages, d, s):
     """Move each page's last row to the front of the buffers."""
     hidden, inner = d.hidden, pad(3 * d.heads * d.head_dim)
     r = -1

@@ -39,7 +39,7 @@ class Packer:
 
 def fits(model: OcrModel) -> bool:
     """Whether the compiled step handles this model: fp32 on a CPU, head width in whole panels, not too large."""
-    weight, cfg = model.lm_head.weight, model.cfg.text
+    weight, cfg = model.model.norm.weight, model.cfg.text
     small = cfg.num_hidden_layers * cfg.hidden_size <= 16384
     return weight.device.type == "cpu" and weight.dtype == torch.float32 and not cfg.head_dim % WIDTH and small
 

@@ -1,9 +1,9 @@
 """How far to draft: a fixed depth, or chosen live from recent acceptance and measured costs.
 
 With acceptance a_i at position i (given that the ones before were accepted), a round of depth K commits
-1 + a_1 + a_1 a_2 + ... + a_1..a_K tokens on average. ``AutoDepth`` takes the K with the most tokens per second by the
-round times it has measured; K = 0 is plain decoding. While drafting it looks at a plain round now and then, while plain it
-probes ever more rarely, so that both acceptance and costs stay current.
+1 + a_1 + a_1 a_2 + ... + a_1..a_K tokens on average. ``AutoDepth`` takes the K with the most tokens per second by
+the round times it has measured; K = 0 is plain decoding. While drafting it looks at a plain round now and then, while
+plain it probes ever more rarely, so that both acceptance and costs stay current.
 """
 
 from __future__ import annotations

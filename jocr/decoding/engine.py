@@ -13,7 +13,8 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from jocr.decoding.depth import DepthPolicy
+from jocr.decoding.calibrate import calibrate
+from jocr.decoding.depth import AutoDepth, DepthPolicy
 from jocr.decoding.protocol import EngineInfo
 from jocr.decoding.scheduler import Finished, Job, Scheduler
 from jocr.decoding.stats import Stats
@@ -57,6 +58,7 @@ class TorchDecoder:
 
     def decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
         """One transcript for each page, in order of completion."""
+        self.warm_up()
         scheduler = Scheduler(self.steps, self.policy, self.drafting, self.stats)
         failed: list[Transcript] = []
         admitted: dict[str, list[float]] = {}
@@ -64,6 +66,12 @@ class TorchDecoder:
             yield from _drain(failed)
             yield self._transcript(finished, admitted[finished.job.page_id].pop(0))
         yield from _drain(failed)
+
+    def warm_up(self) -> None:
+        """Measure round costs where depth is chosen live and none are known yet. Done by the first ``decode``."""
+        if isinstance(self.policy, AutoDepth) and not self.policy.costs.ratios:
+            counts = (1, self.steps.cache.slots)
+            calibrate(self.steps, self.policy.costs, self.cfg.text.vocab_size, counts)
 
     def close(self) -> None:
         """Nothing is held but memory."""
@@ -98,7 +106,7 @@ class TorchDecoder:
             raise ValueError(f"the prompt takes {len(ids)} of {self.cfg.text.max_position_embeddings} positions")
         limit = min(room, page.max_tokens, self.limits.max_tokens or room)
         guard = self.make_guard() if self.make_guard else None
-        stopper = Stopper(self.tokenizer.eos_id, limit, guard, self.limits.page_seconds)
+        stopper = Stopper(self.cfg.text.eos_token_id, limit, guard, self.limits.page_seconds)
         stopper.begun = begun
         return Job(page.page_id, torch.tensor(ids), visual, limit, stopper)
 

@@ -28,7 +28,7 @@ def _make_block(rows: int, panels: int) -> Any:
     """out[r, p, :] (+)= sum_k x[r, k] * w[p, k, :] for r < rows, p < panels, 32 columns each."""
 
     @intrinsic
-    def block(typingctx, x, x_at, x_ld, w, w_at, w_ld, w_panel, depth, out, out_at, out_ld, add):  # type: ignore[no-untyped-def]
+    def block(typingctx, x, x_at, x_ld, w, w_at, w_ld, w_panel, depth, out, out_at, out_ld, add):
         sig = types.void(x, *[types.int64] * 2, w, *[types.int64] * 4, out, *[types.int64] * 2, types.boolean)
         return sig, _codegen(rows, panels)
 
@@ -115,7 +115,7 @@ _two, _three, _four, _five, _six = (_make_block(n, 1) for n in (2, 3, 4, 5, 6))
 
 
 @njit(cache=True)
-def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out_at, out_ld, add):  # type: ignore[no-untyped-def]
+def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out_at, out_ld, add):
     """out[r, 32 p + c] (+)= sum_k x[r, k] w[p, k, c], all flat fp32 arrays.
 
     Args:

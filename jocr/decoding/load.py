@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
+from torch import Tensor
 
+from jocr.decoding import packed
 from jocr.decoding.cache import GRAIN, SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.compiled_weights import fits
@@ -16,10 +19,10 @@ from jocr.decoding.engine import Limits, TorchDecoder
 from jocr.decoding.fake import FakeDecoder
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
-from jocr.decoding.stopping import Guard
 from jocr.decoding.torch_steps import TorchSteps
 from jocr.errors import ConfigError, EngineError
-from jocr.model.ocr import OcrModel
+from jocr.markup.repeats import LoopGuard
+from jocr.model.ocr import OcrModel, PageViews
 from jocr.model.tokenizer import Tokenizer, load_tokenizer
 from jocr.model.weights import load_model, resolve_checkpoint, revision
 from jocr.pages.tiles import ProcessorConfig
@@ -28,8 +31,16 @@ Backend = Literal["auto", "compiled", "torch"]
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def load_decoder(model: str, *, depth: str | int = "auto", device: str = "auto", dtype: str | None = None,
-                 batch: int = 8, max_tokens: int | None = None, page_seconds: float | None = None) -> Decoder:  # fmt: skip
+def load_decoder(
+    model: str,
+    *,
+    depth: str | int = "auto",
+    device: str = "auto",
+    dtype: str | None = None,
+    batch: int = 8,
+    max_tokens: int | None = None,
+    page_seconds: float | None = None,
+) -> Decoder:
     """Load a checkpoint and make a decoder of it.
 
     Args:
@@ -49,36 +60,64 @@ def load_decoder(model: str, *, depth: str | int = "auto", device: str = "auto",
     if model == "fake":
         return FakeDecoder()
     depth = parse_depth(depth)
+    parts = load_parts(model, device=device, dtype=dtype)
+    return parts.decoder(depth=depth, batch=batch, limits=Limits(max_tokens, page_seconds))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A checkpoint in memory, from which any number of decoders can be made."""
+
+    name: str
+    revision: str
+    model: OcrModel
+    tokenizer: Tokenizer
+    processor: ProcessorConfig
+
+    def decoder(self, *, depth: str | int, batch: int, limits: Limits | None = None) -> TorchDecoder:
+        return make_decoder(
+            self.model, self.tokenizer, self.processor, name=self.name, revision=self.revision, depth=depth,
+            batch=batch, limits=limits,
+        )  # fmt: skip
+
+
+def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) -> Parts:
+    """Read a checkpoint; see ``load_decoder`` for arguments and errors."""
     place = pick_device(device)
     directory = resolve_checkpoint(model)
-    kind = pick_dtype(dtype, place, _bytes(directory))
+    kind = pick_dtype(dtype, place, sum(p.stat().st_size for p in directory.glob("*.safetensors")))
     loaded = load_model(directory, dtype=kind, device=str(place))
-    return make_decoder(
-        loaded, load_tokenizer(directory), ProcessorConfig.load(directory), name=model, revision=revision(directory),
-        depth=depth, batch=batch, limits=Limits(max_tokens, page_seconds),
-    )  # fmt: skip
+    if packed.fits(loaded):
+        packed.pack(loaded)
+    return Parts(model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory))
 
 
 def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConfig, *, name: str = "memory",
                  revision: str = "", depth: str | int = "auto", batch: int = 8, limits: Limits | None = None,
-                 backend: Backend = "auto",
-                 make_guard: Callable[[], Guard] | None = None) -> TorchDecoder:  # fmt: skip
+                 backend: Backend = "auto", guard: bool = True) -> TorchDecoder:  # fmt: skip
     """A decoder over a model in memory (one being trained, for instance; its weights may be copied, so make a new
     decoder after an update)."""
     depth = parse_depth(depth) if model.cfg.mtp_num_heads else 0
-    weight = model.lm_head.weight
+    weight = model.model.norm.weight
     steps = make_steps(model, batch, backend)
     info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
                       str(depth), steps.guarantee if depth else "exact")  # fmt: skip
     return TorchDecoder(
-        cfg=model.cfg, encode=model.encode_page, steps=steps, policy=make_policy(depth), drafting=depth != 0,
-        tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(), make_guard=make_guard,
+        cfg=model.cfg, encode=partial(encode_page, model), steps=steps, policy=make_policy(depth), drafting=depth != 0,
+        tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(),
+        make_guard=partial(LoopGuard, decode=tokenizer.decode) if guard else None,
     )  # fmt: skip
+
+
+def encode_page(model: OcrModel, views: PageViews) -> Tensor:
+    """Visual tokens of one page, the pixels brought to the model's device and type."""
+    like = model.model.norm.weight
+    return model.encode_page(PageViews(views.global_view.to(like), views.tiles.to(like), views.grid))
 
 
 def make_steps(model: OcrModel, slots: int, backend: Backend = "auto") -> Steps:
     """The fastest steps for this model and device, or those asked for, with a cache of ``slots`` pages."""
-    weight = model.lm_head.weight
+    weight = model.model.norm.weight
     compiled = backend != "torch" and fits(model)
     cache = SlotCache(model.cfg.text, slots, GRAIN, weight.dtype, weight.device, transposed=compiled)
     return CompiledSteps(model, cache) if compiled else TorchSteps(model, cache)
@@ -131,9 +170,3 @@ def engine_name(steps: Steps) -> str:
     except importlib.metadata.PackageNotFoundError:
         version = "0"
     return f"jocr-{type(steps).__name__.removesuffix('Steps').lower()} {version} (torch {torch.__version__})"
-
-
-def _bytes(directory: object) -> int:
-    from pathlib import Path
-
-    return sum(p.stat().st_size for p in Path(str(directory)).glob("*.safetensors"))

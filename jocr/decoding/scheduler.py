@@ -86,7 +86,7 @@ class Scheduler:
     def _round(self) -> Iterator[Finished]:
         pages = [page for _, page in self.running]
         depth = self.policy.choose([page.belief for page in pages]) if self.drafting else 0
-        depths = [min(depth, page.limit - len(page.tokens) - 1) for page in pages]
+        depths = [max(0, min(depth, page.limit - len(page.tokens) - 1)) for page in pages]
         try:
             self.steps.cache.reserve(max(page.length for page in pages) + depth + 1)
             outcome = speculate(self.steps, pages, depths)
@@ -108,25 +108,25 @@ class Scheduler:
 
     def _isolate(self, error: Exception) -> Iterator[Finished]:
         """A round failed: repeat it page by page, so that only the page that causes it pays."""
-        survivors = []
+        survivors, lost = [], []
         for job, page in self.running:
             try:
                 if len(self.running) == 1:
                     raise error
                 outcome = speculate(self.steps, [page], [0])
+                job.stopper.take(page.tokens, outcome.spans[0])
+                survivors.append((job, page))
             except Exception as own:
+                lost.append(Finished(job, page, page.tokens, own))
                 self.steps.cache.release(page.slot)
-                yield Finished(job, page, page.tokens, own)
-                continue
-            job.stopper.take(page.tokens, outcome.spans[0])
-            survivors.append((job, page))
         self.running = survivors
+        yield from lost
         yield from self._retire()
 
     def _retire(self) -> Iterator[Finished]:
         ended = [(job, page) for job, page in self.running if job.stopper.stop is not None]
         self.running = [(job, page) for job, page in self.running if job.stopper.stop is None]
-        for job, page in ended:
+        for _, page in ended:
             self.steps.cache.release(page.slot)
         self.stats.pages += len(ended)
         for job, page in ended:

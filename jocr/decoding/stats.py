@@ -3,44 +3,43 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 from jocr.records import Transcript
 
+KEPT = 4096  # round times of one kind that are remembered
+
 
 @dataclass
 class Stats:
-    """Running totals of one decoder. Times in seconds, kept by the depth of the round where all pages share one."""
+    """Running totals of one decoder. Times in seconds; ``times`` by number of pages and depth where all share one."""
 
     tokens: int = 0
     decode_seconds: float = 0.0
     prefill_seconds: float = 0.0
     encode_seconds: float = 0.0
     pages: int = 0
-    rounds: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    times: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    times: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def round(self, depths: Iterable[int], tokens: int, seconds: float) -> None:
-        """Book one round over the pages with these depths."""
+    def round(self, depths: Sequence[int], tokens: int, seconds: float) -> None:
+        """Book one round over pages with these depths."""
         self.tokens += tokens
         self.decode_seconds += seconds
-        kinds = set(depths)
-        if len(kinds) == 1:
-            depth = kinds.pop()
-            self.rounds[depth] += 1
-            if len(self.times[depth]) < 4096:
-                self.times[depth].append(seconds)
+        kept = self.times[len(depths), depths[0]]
+        if len(set(depths)) == 1 and len(kept) < KEPT:
+            kept.append(seconds)
 
     @property
     def tokens_per_second(self) -> float:
         """Generated tokens per second of decoding rounds (prefill and vision not counted)."""
         return self.tokens / self.decode_seconds if self.decode_seconds else 0.0
 
-    def round_seconds(self, depth: int) -> float | None:
-        """Median time of a round at ``depth``."""
-        return median(self.times[depth]) if self.times.get(depth) else None
+    def round_seconds(self, pages: int, depth: int) -> float | None:
+        """Median time of a round of ``depth`` over ``pages`` pages; None where there was none."""
+        kept = self.times.get((pages, depth))
+        return median(kept) if kept else None
 
 
 def tau(pages: Iterable[Transcript]) -> float | None:

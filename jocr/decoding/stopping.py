@@ -5,22 +5,20 @@ Everything is decided token by token on the verified text, so how many tokens a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Protocol
 
+from jocr.markup.repeats import Repeat
 from jocr.records import Stop
 
 
 class Guard(Protocol):
-    """Looks for a loop at the end of the verified tokens."""
+    """Watches the verified tokens; ``jocr.markup.repeats.LoopGuard`` is the real one."""
 
-    def find(self, tokens: Sequence[int]) -> tuple[int, str] | None:
-        """(how many tokens to keep, evidence), or None where nothing repeats."""
+    def push(self, token_ids: Iterable[int]) -> Repeat | None:
+        """The loop that ends with these tokens, or None."""
         ...
-
-
-CHECK_EVERY = 16  # tokens between two looks of the guard
 
 
 class Stopper:
@@ -29,7 +27,7 @@ class Stopper:
     Args:
         eos: id of the end token.
         limit: tokens the page may have.
-        guard: finds loops; None for none.
+        guard: a fresh guard of this page; None to let it loop.
         seconds: wall time the page may take from now on; None for no limit. The one rule that depends on speed.
     """
 
@@ -51,16 +49,17 @@ class Stopper:
                 self.stop = "end"
                 return
             tokens.append(token)
-            if self.guard is not None and len(tokens) % CHECK_EVERY == 0:
-                self._look(self.guard, tokens)
+            if self.guard is not None:
+                self._look(self.guard, token)
             if self.stop is None and len(tokens) >= self.limit:
                 self.stop = "length"
         self.check_time(len(tokens))
 
-    def _look(self, guard: Guard, tokens: list[int]) -> None:
-        if (found := guard.find(tokens)) is not None:
+    def _look(self, guard: Guard, token: int) -> None:
+        if (found := guard.push((token,))) is not None:
             self.stop = "loop"
-            self.keep, self.detail = found
+            self.keep = found.start + found.period  # what was said once is kept
+            self.detail = f"{found.count} copies of {found.period} tokens from token {found.start} on"
 
     def check_time(self, tokens: int) -> None:
         """End the page as an error where its time is over."""

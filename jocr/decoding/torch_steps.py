@@ -20,7 +20,7 @@ class TorchSteps:
 
     def __init__(self, model: OcrModel, cache: SlotCache) -> None:
         self.model, self.cache = model, cache
-        self.device = model.lm_head.weight.device
+        self.device = model.model.norm.weight.device
         self.draft_layer = model.cfg.text.num_hidden_layers
 
     @torch.inference_mode()

@@ -34,7 +34,7 @@ def _power_of_two(typingctx: Any, n: Any) -> Any:
 
 
 @njit(cache=True, inline="always")
-def exp_one(x):  # type: ignore[no-untyped-def]
+def exp_one(x):
     """e^x in fp32, to about 2e-7 relative; the argument is clamped to -87..88."""
     x = min(max(x, LOW), HIGH)
     n = (x * LOG2E + ROUND) - ROUND
@@ -44,7 +44,7 @@ def exp_one(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def rms_norm(x, weight, eps, out):  # type: ignore[no-untyped-def]
+def rms_norm(x, weight, eps, out):
     """out = x / rms(x) * weight, one row."""
     keep_apart()
     total = ZERO
@@ -56,7 +56,7 @@ def rms_norm(x, weight, eps, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nnan"})
-def softmax(x):  # type: ignore[no-untyped-def]
+def softmax(x):
     """In place, one row."""
     keep_apart()
     top = x[0]
@@ -72,7 +72,7 @@ def softmax(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath={"contract"})
-def swiglu(gate, up):  # type: ignore[no-untyped-def]
+def swiglu(gate, up):
     """gate = silu(gate) * up, one row, in place."""
     keep_apart()
     for i in range(gate.shape[0]):
@@ -80,7 +80,7 @@ def swiglu(gate, up):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath={"contract"})
-def rotate_half(x, cos, sin, scale):  # type: ignore[no-untyped-def]
+def rotate_half(x, cos, sin, scale):
     """Rotate one head in place by tables of (head_dim,) with repeated halves, and scale it."""
     keep_apart()
     half = x.shape[0] // 2
@@ -91,7 +91,7 @@ def rotate_half(x, cos, sin, scale):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def argmax(x):  # type: ignore[no-untyped-def]
+def argmax(x):
     """Index of the largest element, the first among equals."""
     keep_apart()
     best = 0

