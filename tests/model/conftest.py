@@ -6,8 +6,9 @@ import pytest
 
 from jocr.model.ocr import OcrModel
 from jocr.model.tokenizer import Tokenizer, build_byte_tokenizer
+from jocr.model.weights import save_checkpoint
 
-from .tiny_model import TINY, scatter
+from .tiny_model import PROCESSOR, TINY, scatter
 
 
 @pytest.fixture
@@ -20,3 +21,9 @@ def tiny() -> OcrModel:
 @pytest.fixture
 def tokenizer() -> Tokenizer:
     return Tokenizer(build_byte_tokenizer(["<td>"], ["Read."]))
+
+
+@pytest.fixture
+def saved(tmp_path, tiny, tokenizer):
+    save_checkpoint(tiny, tokenizer, PROCESSOR, tmp_path / "ck")
+    return tmp_path / "ck"
