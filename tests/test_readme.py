@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -141,6 +142,22 @@ def _check_job(words: list[str]) -> None:
 
         sets = [arguments[i + 1] for i, word in enumerate(arguments) if word == "--set"]
         load(ParseRecipe, REPO / recipes[0] if recipes else None, sets)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo"], "jocr parse jocr/data/examples --out out/demo"),
+        (["demo", "SRC=a b.pdf", "OUT=elsewhere"], "jocr parse a b.pdf --out elsewhere"),
+        (["test"], "-m pytest"),
+        (["lint"], "ruff check"),
+    ],
+)
+def test_make_says_what_the_readme_says(arguments, words):
+    if shutil.which("make") is None:
+        pytest.skip("no make here")
+    done = subprocess.run(["make", "-n", *arguments], cwd=REPO, capture_output=True, text=True, check=True)
+    assert words in done.stdout
 
 
 def test_links_lead_somewhere():
