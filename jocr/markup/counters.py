@@ -12,10 +12,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from jocr.markup.loop_rules import PAGE_ROWS
 from jocr.markup.runs import periodic_runs
 
 MIN_COUNT = 30
 MIN_LETTERS = 16  # constant letters in a unit
+FEW_LETTERS = 6  # units of so few letters must pass what a sheet holds
 MAX_PERIOD = 8  # lines
 
 _NUMBER = re.compile(r"\d+")
@@ -29,11 +31,12 @@ def counting_runs(units: list[tuple[int, int, str]]) -> Iterator[tuple[int, int,
     codes = np.array([ids.setdefault(line, len(ids)) for line in masked], np.int64)
     for p, a, b in periodic_runs(codes, max_period=MAX_PERIOD, min_count=MIN_COUNT, min_length=MIN_COUNT):
         letters = sum(c.isalpha() for line in masked[a : a + p] for c in _TAG.sub("", line))
-        if letters < MIN_LETTERS:
-            continue
+        allowed = MIN_COUNT if letters >= MIN_LETTERS else PAGE_ROWS if letters >= FEW_LETTERS else 1 << 60
         copies = (b - a) // p
+        if copies < allowed:
+            continue
         counted = _counted_copies([line for _, _, line in units[a : a + copies * p]], p)
-        if counted >= MIN_COUNT:
+        if counted >= allowed:
             yield p, counted, units[a][0], units[a + counted * p - 1][1]
 
 

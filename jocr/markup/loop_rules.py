@@ -20,7 +20,8 @@ LINE_CELLS = 100  # no row holds this many cells
 BLANK_CHARS = 2000
 
 _MARKUP = re.compile(
-    r"<[^<>\n]*>|&(?:nbsp|emsp|ensp|thinsp|#160);"
+    r"</?(?:table|t[dhr]|thead|tbody|tfoot|col|colgroup|br|hr|p|div|span|b|i|u|em|strong|su[bp]|font|center|li|[uo]l)"
+    r"\b[^<>\n]*>|&(?:nbsp|emsp|ensp|thinsp|#160);"
     r"|\\(?:quad|qquad|hline|cline|hspace|vspace|hfill|dotfill|ldots|cdots|dots)\b"
 )
 _BREAK = re.compile(r"\n|</tr>|<br\s*/?>|\\\\", re.IGNORECASE)
@@ -32,15 +33,16 @@ def is_loop(unit: str, count: int, *, run: str = "") -> bool:
     """Whether ``count`` back-to-back copies of ``unit`` are a loop.
 
     ``run`` is the whole stretch where copies may differ in blank space: a unit that is wrapped over lines anew in each
-    copy may be a grid of short entries, so short units need three times the copies, and single figures a page of rows.
+    copy may be a grid of short entries, so short units need three times the copies, and single letters or figures a
+    page of rows.
     """
     copies = copies_allowed(unit)
     breaks = run[len(unit) : -len(unit)].count("\n")  # a break at either edge may belong to the text around
     if breaks and "\n" not in unit.strip():
         content = _content(unit)
-        if content.isdigit() and len(content) <= 2:
+        if content and len(content) <= 2 and _weight(content) <= 2:
             return breaks >= PAGE_ROWS
-        if _weight(content) < 8:
+        if 0 < _weight(content) < 8:
             copies *= 3
     return count >= copies
 

@@ -8,6 +8,7 @@ with its evidence. ``LoopGuard`` asks the same question token by token while a p
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,8 @@ from jocr.markup.runs import periodic_runs
 
 MAX_PERIOD = 512
 MIN_LENGTH = 32  # characters or tokens that a repetition of items covers at least
+TEXT_EVERY = 256  # tokens between two looks of a guard at the text
+TEXT_WINDOW = 4096  # tokens at the tail that such a look decodes
 TOKENS_COVERED = 256  # a loop of tokens whose text is unknown covers at least this many
 
 _HTML_ROW = re.compile(r"<tr\b[^<>]*>.*?(?:</tr>|(?=<tr\b)|(?=</table))", re.IGNORECASE | re.DOTALL)
@@ -133,7 +136,11 @@ def _unit_repeats(
 
 
 class LoopGuard:
-    """Watches a growing token sequence; O(max_period) elementary vector work per token (a few microseconds).
+    """Watches a growing token sequence by the same rules; a few microseconds a token.
+
+    Tokens are compared with those up to ``max_period`` before them. With ``decode``, every TEXT_EVERY tokens the text
+    of the last TEXT_WINDOW tokens is searched too, which sees loops of lines and rows and loops that only count.
+    The answer depends on the tokens alone, not on how many come in one push.
 
     Args:
         max_period: longest unit in tokens.
@@ -146,13 +153,12 @@ class LoopGuard:
         self._tokens = np.full(max_period + 1024, -1, np.int64)
         self._size = 0
         self._equal = np.zeros(max_period, np.int64)  # [p - 1]: how long each token has equalled the one p before it
-        per_count = (MIN_COUNT - 1) * self._periods
         cover = (TOKENS_COVERED if decode is None else MIN_LENGTH) - self._periods
-        self._due = np.maximum(per_count, cover)  # equal stretch at which a period is looked at (again)
+        self._due = np.maximum((MIN_COUNT - 1) * self._periods, cover)  # equal stretch at which to look at a period
         self._first_due = self._due.copy()
 
     def push(self, token_ids: Iterable[int]) -> Repeat | None:
-        """Add committed tokens; the loop at the tail as soon as there is one, else None."""
+        """Add committed tokens; the loop at the tail as soon as there is one (period, start, end in tokens)."""
         for token in token_ids:
             found = self._push(int(token))
             if found:
@@ -166,18 +172,37 @@ class LoopGuard:
         same = self._tokens[n - width : n][::-1] == token
         self._tokens[n] = token
         self._size += 1
+        np.copyto(self._due[:width], self._first_due[:width], where=~same)
         self._equal[:width] = (self._equal[:width] + 1) * same
         ripe = self._equal >= self._due
-        return self._look(np.flatnonzero(ripe)) if ripe.any() else None
+        found = self._look(np.flatnonzero(ripe)) if ripe.any() else None
+        if found is None and self._decode and self._size % TEXT_EVERY == 0:
+            return self._look_at_text(self._decode)
+        return found
 
     def _look(self, indices: np.ndarray) -> Repeat | None:
+        """Judge the periods whose repetition has become long enough; put off those that may go on."""
         for i in indices.tolist():
             period, start = i + 1, self._size - int(self._equal[i]) - i - 1
             count = (self._size - start) // period
             if self._decode is None:
                 return Repeat(period, count, start, self._size, "item")
-            allowed = copies_allowed(self._decode(self._tokens[start : start + period].tolist()))
-            if count >= allowed:
+            unit = self._decode(self._tokens[start + period : start + 2 * period].tolist())
+            run = self._decode(self._tokens[start : self._size].tolist()) if "\n" not in unit else ""
+            if is_loop(unit, count, run=run):
                 return Repeat(period, count, start, self._size, "item")
-            self._due[i] = (allowed - 1) * period
+            self._due[i] = max(copies_allowed(unit) - 1, count + 1) * period
         return None
+
+    def _look_at_text(self, decode: Decode) -> Repeat | None:
+        first = max(0, self._size - TEXT_WINDOW)
+        tokens = self._tokens[first : self._size].tolist()
+        text = decode(tokens)
+        loop = find_loop(text)
+        if loop is None or len(text) - loop.end > (loop.end - loop.start) // loop.count:
+            return None
+        start, end = (
+            first + bisect_left(range(len(tokens)), at, key=lambda k: len(decode(tokens[:k])))
+            for at in (loop.start, loop.end)
+        )
+        return Repeat(max(1, (end - start) // loop.count), loop.count, start, end, "item")

@@ -21,7 +21,7 @@ _lock = threading.Lock()
 _compiled: list[Callable[..., None]] = []
 
 
-def _keyroot_row(i, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest):  # type: ignore[no-untyped-def]
+def _keyroot_row(i, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest):
     """All tree distances of the subtree rooted at keyroot ``i`` of A against every keyroot of B.
 
     ``tree`` is float64 (n, m), filled in keyroot order; ``forest`` is float64 scratch of shape (n + 1, m + 1).
