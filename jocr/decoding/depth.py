@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MAX_DEPTH = 5
+SHRINK = 2.0  # observations that the position before is worth
 
 
 @dataclass
@@ -29,13 +30,18 @@ class Acceptance:
         return cls([rate * weight for rate in rates], [weight] * MAX_DEPTH)
 
     def observe(self, depth: int, accepted: int) -> None:
-        for i in range(min(accepted + 1, depth)):  # proposals after the first wrong one were not judged
+        """One round that drafted. Every position's memory fades; those whose proposal was judged are renewed."""
+        judged = min(accepted + 1, depth)  # proposals after the first wrong one were not
+        for i in range(MAX_DEPTH if depth else 0):
             self.hits[i] = self.decay * self.hits[i] + (i < accepted)
-            self.tries[i] = self.decay * self.tries[i] + 1.0
+            self.tries[i] = self.decay * self.tries[i] + (i < judged)
 
     def rates(self) -> list[float]:
-        """Conditional acceptance of every position."""
-        return [h / t for h, t in zip(self.hits, self.tries, strict=True)]
+        """Conditional acceptance of every position; one not seen lately is believed to be like the one before it."""
+        rates: list[float] = []
+        for hits, tries in zip(self.hits, self.tries, strict=True):
+            rates.append((hits + SHRINK * rates[-1]) / (tries + SHRINK) if rates else hits / tries)
+        return rates
 
     def expected(self) -> list[float]:
         """Tokens that a round of depth 0, 1 ... is expected to commit."""
@@ -121,7 +127,7 @@ class AutoDepth:
     Args:
         costs: round times; calibrate at least depths 0..5 for one page.
         margin: a round that drafts must promise this many times the plain rate.
-        probe_every: plain rounds before the first probe; each probe doubles it, a page that drafts resets it.
+        probe_every: plain rounds before the first probe; each probe doubles it, a new page resets it.
         plain_every: rounds that draft between two plain ones.
     """
 
@@ -133,6 +139,7 @@ class AutoDepth:
         self.run = 0  # rounds since the last change between plain and drafting
 
     def admit(self) -> Acceptance:
+        self.probe_every = self.first_probe
         return Acceptance.prior(self.overall.rates())
 
     def choose(self, pages: Sequence[Acceptance]) -> int:
@@ -142,7 +149,7 @@ class AutoDepth:
             self.run, self.probe_every = 0, 2 * self.probe_every
             return 1
         if best and self.run > self.plain_every:
-            self.run, self.probe_every = 0, self.first_probe
+            self.run = 0
             return 0
         return best
 
