@@ -183,11 +183,16 @@ def bench_decode(
     model: Annotated[str, typer.Option(help="nano, a checkpoint directory or a hub id.")] = "nano",
     json_out: JsonOut = None,
     published_size: Annotated[bool, typer.Option("--published-size", help="Random bf16 weights, 6.8 GB.")] = False,
+    pages: Annotated[int, typer.Option(min=1, help="Held-out pages of each kind.")] = 12,
+    repeats: Annotated[int, typer.Option(min=1, help="Alternating runs; medians are kept.")] = 3,
 ) -> int:
-    """Greedy and speculative decoding: tokens/s, tau, acceptance, step cost, identical or not."""
-    from jocr.decoding.bench import run
+    """Greedy and speculative decoding: tokens/s, tau, acceptance, step cost, identical or not.
 
-    return run(model=model, json_out=json_out, published_size=published_size)
+    Exit code 1 where speculation changed a token.
+    """
+    from jocr.evaluation.bench_decode import run
+
+    return run(json_path=json_out, published_size=published_size, model=model, pages=pages, repeats=repeats)
 
 
 @bench_app.command("read")

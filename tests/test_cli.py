@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -157,3 +159,33 @@ def test_a_bug_is_not_dressed_up(monkeypatch):
 def test_a_commands_code_is_the_exit_code(monkeypatch, capsys):
     monkeypatch.setattr("jocr.model.inspect.run", lambda target: 7)
     assert main(capsys, "model", "inspect", "nano")[0] == 7
+
+
+LATE = [
+    (["score", "olmocr-bench", "--data", "d", "--pred", "p", "--math", "boxes"], "jocr.evaluation.olmocr_bench.run"),
+    (["score", "omnidocbench", "--data", "d", "--pred", "p", "--version", "1.6"], "jocr.evaluation.omnidocbench.run"),
+    (["score", "vectors", "a.jsonl", "b.jsonl"], "jocr.evaluation.vectors.run"),
+    (["score", "loops", "a.jsonl"], "jocr.evaluation.loops.run"),
+    (["reward", "a.md", "b.json", "--json"], "jocr.rewards.run.run"),
+    (["synth", "d", "--count", "3", "--split", "heldout"], "jocr.synth.command.run"),
+    (["bench", "decode", "--json", "x.json", "--pages", "2"], "jocr.evaluation.bench_decode.run"),
+    (["bench", "score"], "jocr.evaluation.bench_score.run"),
+    (["model", "inspect", "published"], "jocr.model.inspect.run"),
+]
+
+
+@pytest.mark.parametrize(("argv", "target"), LATE, ids=lambda x: x if isinstance(x, str) else None)
+def test_a_command_calls_its_function_as_that_wants_to_be_called(monkeypatch, capsys, argv, target):
+    """The real signature must accept the call; the work itself is replaced."""
+    module, _, name = target.rpartition(".")
+    function = getattr(importlib.import_module(module), name)
+    calls = []
+
+    def fake(*args, **kwargs):
+        calls.append(inspect.signature(function).bind(*args, **kwargs).arguments)
+        return 5
+
+    monkeypatch.setattr(f"{module}.{name}", fake)
+    code, _, stderr = main(capsys, *argv)
+    assert (code, stderr) == (5, "")
+    assert len(calls) == 1
