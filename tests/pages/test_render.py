@@ -102,10 +102,10 @@ def test_a_child_that_died_of_earlier_pages_gets_a_second_chance(tmp_path: Path)
 
 def test_memory_is_limited(tmp_path: Path) -> None:
     out = io.BytesIO()
-    Image.new("RGB", (9000, 9000), "white").save(out, "PNG", compress_level=1)
+    Image.new("RGB", (6000, 6000)).save(out, "PNG", compress_level=1)
     uri = write(tmp_path / "large.png", out.getvalue())
     small = write(tmp_path / "small.png", saved_png(words_image()))
-    with Renderer(RenderLimits(memory_mb=200)) as renderer:
+    with Renderer(RenderLimits(memory_mb=130)) as renderer:
         doc, _ = opened(renderer, uri)
         failure = renderer.render(PageRef(doc, 0), long_side=300)
         assert isinstance(failure, PageFailure)
