@@ -38,11 +38,11 @@ def is_loop(unit: str, count: int, *, run: str = "") -> bool:
     """
     copies = copies_allowed(unit)
     breaks = run[len(unit) : -len(unit)].count("\n")  # a break at either edge may belong to the text around
-    if breaks and "\n" not in unit.strip():
+    if breaks and unit.strip() and "\n" not in unit.strip():
         content = _content(unit)
-        if content and len(content) <= 2 and _weight(content) <= 2:
+        if len(content) <= 2 and _weight(content) <= 2:
             return breaks >= PAGE_ROWS
-        if 0 < _weight(content) < 8:
+        if _weight(content) < 8:
             copies *= 3
     return count >= copies
 
