@@ -117,13 +117,17 @@ class Order(Check):
         return Verdict(False, f"{snippet(self.before)} never comes before {snippet(self.after)}")
 
     def _plainly(self, text: str) -> bool:
-        """True where both occur exactly once, in order: the fuzzy search cannot find otherwise."""
-        first, second = text.find(self.first), text.find(self.second)
-        return 0 <= first < second and text.rfind(self.first) == first and text.rfind(self.second) == second
+        """True where the last plain ``before`` comes before the first plain ``after``.
+
+        Then the fuzzy search cannot find otherwise: every cluster with a plain occurrence is reported at one.
+        """
+        return 0 <= text.rfind(self.first) < text.find(self.second)
 
 
 def starts(needle: str, text: str, max_diffs: int) -> list[int]:
-    """Where ``needle`` occurs in ``text`` within ``max_diffs`` edits (fuzzysearch's best match of each cluster).
+    """Where ``needle`` occurs in ``text`` within ``max_diffs`` edits: fuzzysearch's best match of each cluster.
+
+    Of overlapping plain occurrences fuzzysearch reports one by chance; the first and the last are always in here.
 
     Every match holds one of ``max_diffs + 1`` pieces of the needle unchanged. Pieces that are not on the page, or only
     where the whole needle is, decide the matter without a fuzzy search.
@@ -131,21 +135,20 @@ def starts(needle: str, text: str, max_diffs: int) -> list[int]:
     Raises:
         UnscoredError: the search would take too long.
     """
+    plain = {end for end in (text.find(needle), text.rfind(needle)) if end >= 0}
     if max_diffs == 0:
-        ends = text.find(needle), text.rfind(needle)
-        return sorted({end for end in ends if end >= 0})
+        return sorted(plain)
     size = len(needle) // (max_diffs + 1)
     pieces = [needle[i * size : (i + 1) * size] for i in range(max_diffs + 1)]
     present = [piece for piece in pieces if piece in text]
     if not present:
         return []
-    exact = text.find(needle)
-    if exact >= 0 and all(text.find(piece) == text.rfind(piece) for piece in pieces):
-        return [exact]
+    if len(plain) == 1 and all(text.find(piece) == text.rfind(piece) for piece in pieces):
+        return list(plain)
     _refuse_long_search(needle, text, max_diffs, present, size)
     from fuzzysearch import find_near_matches
 
-    return [match.start for match in find_near_matches(needle, text, max_l_dist=max_diffs)]
+    return sorted(plain | {match.start for match in find_near_matches(needle, text, max_l_dist=max_diffs)})
 
 
 def _refuse_long_search(needle: str, text: str, max_diffs: int, pieces: list[str], size: int) -> None:
