@@ -16,9 +16,7 @@ from jocr.errors import EngineError
 from jocr.records import PageInput, Transcript
 
 Act = Literal["end", "length", "loop", "error", "empty", "timeout", "die"]
-WORDS = (
-    "archive page river stone letter museum winter harbour copper garden ledger village morning paper".split()
-)
+WORDS = "archive page river stone letter museum winter harbour copper garden ledger village morning paper".split()
 
 
 def _info() -> EngineInfo:
