@@ -46,15 +46,15 @@ def run(
     """
     result, texts = score(data, pred, math=math, force=force)
     table = markdown(result)
-    print(table)
-    for outcome in result.unscored:
-        print(f"unscored: {outcome.category} {outcome.id}: {outcome.detail}")
     if json_out is not None:
         _write(json_out, json.dumps(result.to_json(), indent=1, ensure_ascii=False) + "\n")
     if markdown_out is not None:
         _write(markdown_out, table)
     if html is not None:
         _write(html, render(html_report(result, texts, worst)))
+    print(table)
+    for outcome in result.unscored:
+        print(f"unscored: {outcome.category} {outcome.id}: {outcome.detail}")
     return 1 if result.unscored else 0
 
 
