@@ -5,53 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import lxml.html
 import pytest
-from apted import APTED, Config
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rapidfuzz.distance import Levenshtein
 
 from jocr.errors import MarkupError, UnscoredError
+from jocr.evaluation.apted_teds import teds_by_apted
 from jocr.markup.trees import teds
-
-
-class Tree:
-    """The tree of the TEDS definition, written down again for apted."""
-
-    def __init__(self, tag: str, spans: tuple[str, str] = ("", ""), content: list[str] | None = None) -> None:
-        self.tag, self.spans, self.content, self.children = tag, spans, content or [], []
-
-
-class Costs(Config):
-    def rename(self, a: Tree, b: Tree) -> float:
-        if a.tag != b.tag or a.spans != b.spans:
-            return 1.0
-        longest = max(len(a.content), len(b.content))
-        return Levenshtein.distance(a.content, b.content) / longest if longest else 0.0
-
-
-def tokens(element: lxml.html.HtmlElement) -> list[str]:
-    out = list(element.text or "")
-    for child in element:
-        out += [f"<{child.tag}>", *tokens(child), f"</{child.tag}>", *(child.tail or "")]
-    return out
-
-
-def tree(element: lxml.html.HtmlElement, content: bool) -> Tree:
-    if element.tag == "td":
-        spans = (element.get("colspan", "1"), element.get("rowspan", "1"))
-        return Tree("td", spans, tokens(element) if content else None)
-    node = Tree(element.tag)
-    node.children = [tree(child, content) for child in element]
-    return node
-
-
-def teds_by_apted(a: str, b: str, structure_only: bool) -> float:
-    one, two = (lxml.html.fromstring(x) for x in (a, b))
-    distance = APTED(tree(one, not structure_only), tree(two, not structure_only), Costs()).compute_edit_distance()
-    return 1 - distance / max(len(one.xpath(".//*")), len(two.xpath(".//*")))
-
 
 cell = st.tuples(
     st.sampled_from(["", ' colspan="2"', ' rowspan="3"', ' colspan="2" rowspan="2"']),
