@@ -1,7 +1,7 @@
 """``jocr bench score``: scoring speed against the reference implementations, medians of one run.
 
 Each row gives wall and CPU time (all threads of the process) of one call. Wall time suffers from whatever else runs on
-the machine; ratios are taken between calls made in turn. olmOCR-Bench's own scorer runs in an interpreter of its own,
+the machine, so speed-ups are ratios of CPU time: both sides compute and wait for nothing. olmOCR-Bench's own scorer runs in an interpreter of its own,
 named by ``JOCR_OLMOCR_PYTHON`` (a venv with olmocr==0.4.27 and the few packages its tests need).
 """
 
@@ -68,8 +68,13 @@ def bench_teds(repeats: int = 5) -> Row:
     theirs = measure(lambda: teds_by_apted(pred, ref), repeats)
     if abs(teds_by_apted(pred, ref) - value) > 1e-9:
         raise AssertionError("TEDS differs from apted's value")
-    speedup = theirs[0] / ours[0]
-    return row | {"reference_wall_ms": theirs[0] * 1e3, "speedup": speedup, "met": speedup >= 50}
+    speedup = theirs[1] / ours[1]
+    return row | {
+        "reference_wall_ms": theirs[0] * 1e3,
+        "reference_cpu_ms": theirs[1] * 1e3,
+        "speedup": speedup,
+        "met": speedup >= 50,
+    }
 
 
 def bench_reward(pages: int = 30) -> Row:
@@ -103,10 +108,10 @@ def bench_text_tests(pages: int = 40, checks: int = 6, repeats: int = 5) -> Row:
         if not python:
             return row | {"note": f"set {OLMOCR_PYTHON} to the python of a venv with olmocr==0.4.27 to compare"}
         times, theirs = _their_verdicts(python, folder / "bench", repeats)
-    their_wall = statistics.median(t[0] for t in times)
+    their_wall, their_cpu = (statistics.median(t[i] for t in times) for i in (0, 1))
     differing = sorted(i for i in theirs if theirs[i] != verdicts.get(i))
-    row |= {"reference_wall_ms": their_wall * 1e3, "reference_cpu_ms": statistics.median(t[1] for t in times) * 1e3}
-    row |= {"speedup": their_wall / wall, "differing_verdicts": differing}
+    row |= {"reference_wall_ms": their_wall * 1e3, "reference_cpu_ms": their_cpu * 1e3}
+    row |= {"speedup": their_cpu / cpu, "differing_verdicts": differing}
     return row | {"met": row["speedup"] >= 5 and not differing and len(theirs) == len(verdicts)}
 
 

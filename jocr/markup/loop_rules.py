@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 MIN_COUNT = 4
 PAGE_ROWS = 150  # no sheet holds this many lines or rows
@@ -47,6 +48,7 @@ def is_loop(unit: str, count: int, *, run: str = "") -> bool:
     return count >= copies
 
 
+@lru_cache(maxsize=8192)
 def copies_allowed(unit: str) -> int:
     """How many back-to-back copies of ``unit`` it takes to call the repetition a loop."""
     unit = _rotate(unit)

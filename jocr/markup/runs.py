@@ -37,6 +37,7 @@ def periodic_runs(codes: np.ndarray, *, max_period: int, min_count: int, min_len
     width = max(1, min(8, min(needed) // 4))
     hashes = (_window_hashes(codes, width) >> np.uint32(24)).astype(np.uint8)
     found: list[tuple[int, int, int]] = []  # (start, end, period), sorted by start
+    known = np.empty((0, 3), np.int64)  # the same
     for p, need in enumerate(needed, start=1):
         stride = max(1, (need - width + 1) // _SAMPLES)
         if len(hashes) <= p:
@@ -45,7 +46,10 @@ def periodic_runs(codes: np.ndarray, *, max_period: int, min_count: int, min_len
         if len(equal) >= _SAMPLES and equal.any():
             hits = np.flatnonzero(equal[:-2] & equal[1:-1] & equal[2:])
             if len(hits):
-                new = _verify(codes, p, need, _outside(p + hits * stride, p, found), found)
+                hits = _outside(_probe(hashes, p, hits * stride, 2 * stride), p, known)
+                new = _verify(codes, p, need, hits, found)
+                if new:
+                    known = np.array(found)
                 for start, end, _ in new:
                     _blank(hashes, start + p + max_period, end - p - max_period - width)
     return [(p, start, end) for start, end, p in found]
@@ -60,14 +64,23 @@ def _blank(hashes: np.ndarray, start: int, end: int) -> None:
         hashes[start:end] = np.random.default_rng(start).integers(0, 256, end - start, np.uint8)
 
 
-def _outside(positions: np.ndarray, p: int, found: list[tuple[int, int, int]]) -> np.ndarray:
-    """The positions that no known run of a period dividing ``p`` explains."""
-    if not found:
+def _probe(hashes: np.ndarray, p: int, hits: np.ndarray, length: int) -> np.ndarray:
+    """Positions (``hits + p``) whose windows also agree at points between the samples: dotted leaders on line after
+    line agree at the samples alone."""
+    for offset in {length * k // 8 for k in range(1, 8)}:
+        if not len(hits):
+            break
+        hits = hits[hashes[hits + p + offset] == hashes[hits + offset]]
+    return hits + p
+
+
+def _outside(positions: np.ndarray, p: int, known: np.ndarray) -> np.ndarray:
+    """The positions that no known run (start, end, period) of a period dividing ``p`` explains."""
+    if not len(known) or not len(positions):
         return positions
-    starts, ends, periods = np.array(found).T
-    last = np.searchsorted(starts, positions - p, side="right") - 1
-    known = (last >= 0) & (ends[last] > positions) & (p % periods[last] == 0)
-    return positions[~known]
+    last = np.searchsorted(known[:, 0], positions - p, side="right") - 1
+    inside = (last >= 0) & (known[last, 1] > positions) & (p % known[last, 2] == 0)
+    return positions[~inside]
 
 
 def _repeats_any(codes: np.ndarray, width: int) -> bool:
