@@ -1,4 +1,4 @@
-"""Fit the FastMTP head to a frozen reader: ``python -m jobs.fit_draft jobs/recipes/fit_draft.toml --start runs/nano``."""
+"""Fit the FastMTP head: ``python -m jobs.fit_draft jobs/recipes/fit_draft.toml --start runs/nano``."""
 
 from __future__ import annotations
 
