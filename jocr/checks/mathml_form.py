@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 MAX_TAG = 12  # characters an equation number may have to be taken for one
 MAX_DEPTH = 200
-_WRAPPERS = frozenset({"mrow", "mstyle", "mpadded", "semantics"})
+_WRAPPERS = frozenset({"math", "semantics", "mrow", "mstyle", "mpadded"})
 _SPACES = frozenset({"mspace"})
 _FONTS = re.compile("bold|double-struck|script|fraktur|sans-serif|monospace")
 _NOT_SHOWN = re.compile(r"[\s\u200b-\u200d\u2060-\u2064\ufeff]+")
@@ -25,14 +25,14 @@ _END = (".", ",", ";")
 def form(mathml: str) -> tuple[tuple[str, ...], str]:
     """The tokens of an equation and its number (empty where it has none).
 
-    ``mathml`` is what KaTeX writes inside ``<semantics>``. A trailing full stop, comma or semicolon is dropped, and a
-    "number" of more than MAX_TAG characters stays part of the equation.
+    ``mathml`` is a whole ``<math>`` element without annotation. A trailing full stop, comma or semicolon is dropped,
+    and a "number" of more than MAX_TAG characters stays part of the equation.
     """
     try:
-        root = ElementTree.fromstring(f"<mrow>{mathml}</mrow>")
+        root = ElementTree.fromstring(mathml)
     except ElementTree.ParseError:
         return ("unreadable", mathml), ""
-    body, tag = _untagged(root)
+    body, tag = _untagged(_only(root))
     tokens = [token for part in body for token in _tokens(part, 0)]
     while tokens and tokens[-1] in _END:
         tokens.pop()
@@ -41,13 +41,12 @@ def form(mathml: str) -> tuple[tuple[str, ...], str]:
 
 def _untagged(root: ElementTree.Element) -> tuple[list[ElementTree.Element], str]:
     """KaTeX sets a numbered equation as a table of full width: blank, equation, blank, number."""
-    children = list(root)
-    if len(children) == 1 and children[0].tag == "mtable" and children[0].get("width") == "100%":
-        cells = next(children[0].iter("mtr")).findall("mtd")
+    if root.tag == "mtable" and root.get("width") == "100%":
+        cells = next(root.iter("mtr")).findall("mtd")
         number = _shown("".join(cells[-1].itertext())) if len(cells) == 4 else ""
         if 0 < len(number) <= MAX_TAG:
             return list(cells[1]), number
-    return children, ""
+    return [root], ""
 
 
 def _tokens(element: ElementTree.Element, depth: int) -> Iterator[str]:

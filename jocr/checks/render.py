@@ -31,8 +31,7 @@ _INVISIBLE = re.compile(r"[\s\u200b-\u200d\u2060-\u2064\ufeff]+")
 class Rendered:
     """What KaTeX made of one equation; ``error`` is its message where it refused (then the rest is empty)."""
 
-    mathml: str  # what stands inside <semantics>, without the annotation
-    compact: str  # the same without blanks and invisible characters
+    compact: str  # the MathML inside <semantics>, without annotation, blanks and invisible characters
     glyphs: tuple[Glyph, ...]
     error: str = ""
 
@@ -45,11 +44,11 @@ def script(name: str) -> str:
 def from_result(result: dict[str, Any]) -> Rendered:
     """The rendered equation from a script's answer; spans are split in characters."""
     if "error" in result:
-        return Rendered("", "", (), str(result["error"]) or "KaTeX refused it")
+        return Rendered("", (), str(result["error"]) or "KaTeX refused it")
     found = _INSIDE.search(_ANNOTATION.sub("", result["mathml"]))
     inside = found[1] if found else ""
     glyphs = tuple(glyph for span in result["spans"] for glyph in split(*span))
-    return Rendered(inside, _INVISIBLE.sub("", inside), glyphs)
+    return Rendered(_INVISIBLE.sub("", inside), glyphs)
 
 
 class _Engine:

@@ -9,8 +9,8 @@ from bs4 import BeautifulSoup
 from jocr.checks.html_tables import html_tables
 
 PIECES = (
-    "<table> </table> <tr> </tr> <td> </td> <th> </th> <thead> </thead> <tbody> <p> </p> <b> </b> <br> <br/> </br> <hr> "
-    "<TD> <td/> <span/> &amp; &lt; &#233; a b c | <i> </i> <!--x--> <img src=x>"
+    "<table> </table> <tr> </tr> <td> </td> <th> </th> <thead> </thead> <tbody> <p> </p> <b> </b> <br> <br/> </br> "
+    "<hr> <TD> <td/> <span/> &amp; &lt; &#233; a b c | <i> </i> <!--x--> <img src=x>"
 ).split()
 Rows = list[list[tuple[str, bool]]]
 
