@@ -1,8 +1,9 @@
 """``jocr bench score``: scoring speed against the reference implementations, medians of one run.
 
 Each row gives wall and CPU time (all threads of the process) of one call. Wall time suffers from whatever else runs on
-the machine, so speed-ups are ratios of CPU time: both sides compute and wait for nothing. olmOCR-Bench's own scorer runs in an interpreter of its own,
-named by ``JOCR_OLMOCR_PYTHON`` (a venv with olmocr==0.4.27 and the few packages its tests need).
+the machine, so speed-ups are ratios of CPU time: both sides compute and wait for nothing. olmOCR-Bench's own scorer
+runs in an interpreter of its own, named by ``JOCR_OLMOCR_PYTHON`` (a venv with olmocr==0.4.27 and the few packages its
+tests need).
 """
 
 from __future__ import annotations

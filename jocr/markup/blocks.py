@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from jocr.markup.latex import find_formulas
@@ -46,8 +47,11 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 def parse_blocks(markdown: str) -> list[Block]:
     """All blocks in page order; never raises. A page of blank space only is one empty text block."""
-    if not markdown:
-        return []
+    return list(_parse(markdown)) if markdown else []
+
+
+@lru_cache(maxsize=32)
+def _parse(markdown: str) -> tuple[Block, ...]:
     fixed = _fixed_extents(markdown)
     pieces: list[tuple[int, BlockKind, int | None]] = []  # (start, kind, level): a block ends where the next starts
     at = 0
@@ -60,7 +64,7 @@ def parse_blocks(markdown: str) -> list[Block]:
         pieces = [(0, "text", None)]
     pieces[0] = (0, *pieces[0][1:])
     ends = [piece[0] for piece in pieces[1:]] + [len(markdown)]
-    return [Block(k, markdown[a:b], a, b, level) for (a, k, level), b in zip(pieces, ends, strict=True)]
+    return tuple(Block(k, markdown[a:b], a, b, level) for (a, k, level), b in zip(pieces, ends, strict=True))
 
 
 def _fixed_extents(markdown: str) -> list[tuple[int, int, BlockKind]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from jocr.markup.latex_names import ENVIRONMENTS
@@ -46,6 +47,11 @@ def find_formulas(markdown: str) -> list[FormulaSpan]:
     Code (fenced, inline) is skipped. A single dollar opens only before a non-blank and closes only after a non-blank
     and not before a digit, in the same paragraph; "$5 and $10" and other amounts are prose. Linear in the page.
     """
+    return list(_find_formulas(markdown))
+
+
+@lru_cache(maxsize=32)
+def _find_formulas(markdown: str) -> tuple[FormulaSpan, ...]:
     found: list[FormulaSpan] = []
     missing: set[str] = set()  # closers known not to occur in the rest of the page
     at = 0
@@ -60,7 +66,7 @@ def find_formulas(markdown: str) -> list[FormulaSpan]:
             if span:
                 found.append(span)
                 at = span.end
-    return found
+    return tuple(found)
 
 
 def _after_fence(markdown: str, opener: re.Match[str]) -> int:

@@ -11,6 +11,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from jocr.errors import MarkupError
 from jocr.markup.grid import Cell, Grid
@@ -78,12 +79,16 @@ class _Builder:
 
 def _span(attrs: str, name: str) -> int:
     """The span in ``attrs``; 1 where it is missing or not a number."""
-    found = _SPAN[name].search(attrs)
+    found = _SPAN[name].search(attrs) if attrs else None
     return min(int(found[1]), MAX_SPAN) if found else 1
 
 
 def _clean(text: str) -> str:
-    lines = (" ".join(line.split()) for line in html.unescape(text).split("\x00"))
+    if "&" in text:
+        text = html.unescape(text)
+    if "\x00" not in text:
+        return " ".join(text.split())
+    lines = (" ".join(line.split()) for line in text.split("\x00"))
     return "\n".join(lines).strip()
 
 
@@ -100,6 +105,7 @@ def _tokens(source: str) -> Iterator[tuple[str, str, str]]:
         yield "text", source[at:], ""
 
 
+@lru_cache(maxsize=64)
 def parse_html_table(html: str) -> Grid:
     """The first table of ``html`` as a grid; text of a nested table belongs to the cell around it.
 

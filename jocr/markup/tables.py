@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from jocr.errors import MarkupError
@@ -65,6 +66,11 @@ def find_tables(markdown: str) -> list[TableSpan]:
     An HTML table that is never closed ends at its last row or cell tag. A pipe table needs a delimiter row as its
     second line, or at least two lines that begin and end with a pipe.
     """
+    return list(_find_tables(markdown))
+
+
+@lru_cache(maxsize=32)
+def _find_tables(markdown: str) -> tuple[TableSpan, ...]:
     masked = _FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), markdown)
     spans = [TableSpan("html", a, b, parse_html_table(markdown[a:b])) for a, b in _html_extents(masked)]
     chars = list(masked) if spans else None
@@ -73,7 +79,7 @@ def find_tables(markdown: str) -> list[TableSpan]:
             chars[span.start : span.end] = ("\n" if c == "\n" else " " for c in masked[span.start : span.end])
         masked = "".join(chars)
     spans += [TableSpan("pipe", a, b, parse_pipe_table(markdown[a:b])) for a, b in _pipe_extents(masked)]
-    return sorted(spans, key=lambda s: s.start)
+    return tuple(sorted(spans, key=lambda s: s.start))
 
 
 _TABLE_EDGE = re.compile(r"<(/?)table\b[^<>]*>", re.IGNORECASE)

@@ -9,28 +9,14 @@ Shasha's (1989) dynamic programme, compiled by numba; its values equal apted's.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from jocr.errors import MarkupError, UnscoredError
+from jocr.errors import ConfigError, MarkupError, UnscoredError
 from jocr.markup import zhang_shasha
+from jocr.markup.table_trees import PRIVATE, Label, TableTree, parse_table_tree
 
-_WRAPPERS = {"thead", "tbody", "tfoot"}
-_PRIVATE = 0xF0000  # first private-use code point that may stand for an inner tag
-_CELL_OPS_PER_S = 2e9  # character comparisons a second assumed when an over-long pair of tables is refused up front
-
-
-class _Node:
-    """A node in post-order building: its label, its content (cells only) and how many children it has."""
-
-    __slots__ = ("children", "label", "tokens")
-
-    def __init__(self, label: tuple[str, int, int], tokens: list[str] | None) -> None:
-        self.label = label
-        self.tokens = tokens
-        self.children: list[_Node] = []
+CELL_OPS_PER_S = 2e9  # character comparisons a second assumed when tables with too much text are refused up front
 
 
 def teds(
@@ -49,152 +35,64 @@ def teds(
     Raises:
         MarkupError: the reference has no table.
         UnscoredError: a table has more than ``max_nodes`` elements, or the computation would pass ``timeout_s``.
+        ConfigError: the packages of the ``eval`` extra are not installed.
     """
     warm_up()
     deadline = time.monotonic() + timeout_s
-    ref = _table(ref_html)
+    ref, pred = parse_table_tree(ref_html), parse_table_tree(pred_html)
     if ref is None:
         raise MarkupError("the reference has no <table>")
-    pred = _table(pred_html)
     if pred is None:
         return 0.0
-    sizes = [_count(pred), _count(ref)]
-    if max(sizes) > max_nodes:
-        raise UnscoredError(f"table of {max(sizes)} elements, cap {max_nodes}")
-    if not max(sizes):
+    size = max(pred.elements, ref.elements)
+    if size > max_nodes:
+        raise UnscoredError(f"table of {size} elements, cap {max_nodes}")
+    if not size:
         return 1.0
-    distance = _distance(_tree(pred, structure_only), _tree(ref, structure_only), deadline)
-    return min(1.0, max(0.0, 1.0 - distance / max(sizes)))
+    distance = _distance(pred, ref, structure_only, deadline)
+    return min(1.0, max(0.0, 1.0 - distance / size))
 
 
 def warm_up() -> None:
     """Compile the kernel (or load it from numba's cache) before the first page is scored; safe from any thread."""
     zhang_shasha.kernel()
-
-
-def _table(source: str) -> Any | None:
-    """The first ``table`` element, wrappers unwrapped and ``th`` renamed; None where there is none."""
-    import lxml.html
-
-    source = source.replace("\x00", "")
-    if "<table" not in source.lower():
-        return None
-    parser = lxml.html.HTMLParser(remove_comments=True, remove_pis=True, encoding="utf-8")
     try:
-        root = lxml.html.document_fromstring(source.encode("utf-8", "replace"), parser=parser)
-    except (lxml.etree.LxmlError, ValueError):
-        return None
-    table = root if root.tag == "table" else root.find(".//table")
-    if table is None:
-        return None
-    for element in list(table.iter("th", *_WRAPPERS)):
-        if element.tag == "th":
-            element.tag = "td"
-        else:
-            element.drop_tag()
-    return table
+        import lxml.html  # noqa: F401
+        import rapidfuzz.process  # noqa: F401
+    except ImportError as error:
+        raise ConfigError("TEDS needs lxml and rapidfuzz: pip install 'jocr[eval]'") from error
 
 
-def _count(table: Any) -> int:
-    return sum(1 for _ in table.iterdescendants())
+def _distance(pred: TableTree, ref: TableTree, structure_only: bool, deadline: float) -> float:
+    ids: dict[Label, int] = {}
+    label_a, label_b = (np.array([ids.setdefault(x, len(ids)) for x in t.labels], np.int32) for t in (pred, ref))
+    text_a, text_b, costs = pred.text, ref.text, np.zeros((1, 1))
+    if structure_only:
+        text_a, text_b = np.zeros_like(text_a), np.zeros_like(text_b)
+    else:
+        costs = _content_costs(pred, ref, deadline)
+    return zhang_shasha.distance(pred.leftmost, ref.leftmost, label_a, label_b, text_a, text_b, costs, deadline)
 
 
-def _span(element: Any, name: str) -> int:
-    value = element.get(name, "1").strip()
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 7 else 1
-
-
-def _tree(table: Any, structure_only: bool) -> _Node:
-    """The TEDS tree: cells are leaves that carry tokens; anything else keeps its tag only."""
-    root = _Node(("table", 0, 0), None)
-    stack = [(table, root)]
-    while stack:
-        element, node = stack.pop()
-        for child in element:
-            if child.tag == "td":
-                label = ("td", _span(child, "colspan"), _span(child, "rowspan"))
-                node.children.append(_Node(label, [] if structure_only else list(_cell_tokens(child))))
-            else:
-                below = _Node((str(child.tag), 0, 0), None)
-                node.children.append(below)
-                stack.append((child, below))
-    return root
-
-
-def _cell_tokens(cell: Any) -> Iterator[str]:
-    """Characters and inner tags (``<b>``, ``</b>``) of a cell. Text after a nested cell is not counted, as in TEDS."""
-    if cell.text:
-        yield from cell.text
-    stack: list[tuple[Any, bool]] = [(child, False) for child in reversed(cell)]
-    while stack:
-        element, closing = stack.pop()
-        if closing:
-            if element.tag != "unk":
-                yield f"</{element.tag}>"
-            if element.tail and element.tag != "td":
-                yield from element.tail
-            continue
-        yield f"<{element.tag}>"
-        if element.text:
-            yield from element.text
-        stack.append((element, True))
-        stack += [(child, False) for child in reversed(element)]
-
-
-def _post_order(root: _Node) -> tuple[list[_Node], np.ndarray]:
-    """Nodes in post-order and, for each, the post-order index of its leftmost leaf: int32 (n,)."""
-    nodes: list[_Node] = []
-    leftmost: list[int] = []
-    stack: list[tuple[_Node, int]] = [(root, -1)]
-    while stack:
-        node, first = stack.pop()
-        if first < 0 and node.children:
-            stack.append((node, len(nodes)))
-            stack += [(child, -1) for child in reversed(node.children)]
-        else:
-            leftmost.append(first if first >= 0 else len(nodes))
-            nodes.append(node)
-    return nodes, np.array(leftmost, np.int32)
-
-
-def _distance(pred: _Node, ref: _Node, deadline: float) -> float:
-    nodes_a, left_a = _post_order(pred)
-    nodes_b, left_b = _post_order(ref)
-    labels: dict[tuple[str, int, int], int] = {}
-    label_a, label_b = (
-        np.array([labels.setdefault(n.label, len(labels)) for n in ns], np.int32) for ns in (nodes_a, nodes_b)
-    )
-    text_a, text_b, costs = _cell_costs(nodes_a, nodes_b, deadline)
-    return zhang_shasha.distance(left_a, left_b, label_a, label_b, text_a, text_b, costs, deadline)
-
-
-def _cell_costs(
-    nodes_a: list[_Node], nodes_b: list[_Node], deadline: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Index of each node's distinct content (0 = none) and the float64 cost table between distinct contents."""
+def _content_costs(pred: TableTree, ref: TableTree, deadline: float) -> np.ndarray:
+    """Normalised Levenshtein distance of every content of ``pred`` to every content of ``ref``: float64."""
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
 
-    symbols: dict[str, str] = {}
-    tokens = [n.tokens for n in (*nodes_a, *nodes_b) if n.tokens]
-    used = {t for ts in tokens for t in ts if len(t) == 1 and ord(t) >= _PRIVATE}
-    free = (chr(code) for code in range(_PRIVATE, 0x110000) if chr(code) not in used)
-    for t in (t for ts in tokens for t in ts if len(t) > 1):
-        if t not in symbols:
-            symbols[t] = next(free)
-    index_a, text_a = _distinct(nodes_a, symbols)
-    index_b, text_b = _distinct(nodes_b, symbols)
-    if sum(map(len, text_a)) * sum(map(len, text_b)) / 64 > _CELL_OPS_PER_S * max(0.0, deadline - time.monotonic()):
+    ours, theirs = list(pred.contents), list(ref.contents)
+    if pred.tags != ref.tags:
+        both = {tag: PRIVATE + i for i, tag in enumerate(dict.fromkeys((*pred.tags, *ref.tags)))}
+        ours, theirs = (_recode(tree, both) for tree in (pred, ref))
+    if sum(map(len, ours)) * sum(map(len, theirs)) / 64 > CELL_OPS_PER_S * max(0.0, deadline - time.monotonic()):
         raise UnscoredError("the cells hold too much text to compare in time")
     rows = []
-    for at in range(0, len(text_a), 128):
+    for at in range(0, len(ours), 128):
         if time.monotonic() > deadline:
             raise UnscoredError("TEDS passed its time limit")
-        rows.append(cdist(text_a[at : at + 128], text_b, scorer=Levenshtein.normalized_distance, dtype=np.float64))
-    return index_a, index_b, np.concatenate(rows)
+        rows.append(cdist(ours[at : at + 128], theirs, scorer=Levenshtein.normalized_distance, dtype=np.float64))
+    return np.concatenate(rows)
 
 
-def _distinct(nodes: list[_Node], symbols: dict[str, str]) -> tuple[np.ndarray, list[str]]:
-    seen: dict[str, int] = {"": 0}
-    index = [seen.setdefault("".join(symbols.get(t, t) for t in n.tokens or ()), len(seen)) for n in nodes]
-    return np.array(index, np.int32), list(seen)
+def _recode(tree: TableTree, codes: dict[str, int]) -> list[str]:
+    table = {PRIVATE + i: codes[tag] for i, tag in enumerate(tree.tags)}
+    return [content.translate(table) for content in tree.contents]
