@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.stats import Stats, acceptance, tau
@@ -32,13 +32,15 @@ class BenchRow:
     pages: int
     tokens: int
     seconds: float  # wall time of all pages of the kind
+    cpu_seconds: float  # CPU time of the same
     tokens_per_second: float  # of that wall time
-    decode_tokens_per_second: float  # of the rounds alone
+    decode_tokens_per_second: float  # of the rounds alone, by the work they took (``Steps.clock``)
     tau: float | None
     acceptance: list[float]  # per draft position
     step_cost: float | None  # median round / median plain round, full batch
     identical: bool  # every page's tokens equal those of greedy at batch 1
     speedup: float  # wall time against greedy at the same batch size
+    cpu_speedup: float  # CPU time against greedy: what it would be on a machine of one's own
     decode_speedup: float  # the same for the rounds alone
 
 
@@ -47,14 +49,16 @@ class Measured:
     """One configuration on one kind of page, over the repeats."""
 
     seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
     decode_seconds: list[float] = field(default_factory=list)
     pages: dict[str, Transcript] = field(default_factory=dict)
 
     def add(self, decoder: TorchDecoder, inputs: Sequence[PageInput]) -> None:
         before = decoder.stats.decode_seconds
-        begun = perf_counter()
+        begun, worked = perf_counter(), process_time()
         done = list(decoder.decode(inputs))
         self.seconds.append(perf_counter() - begun)
+        self.cpu_seconds.append(process_time() - worked)
         self.decode_seconds.append(decoder.stats.decode_seconds - before)
         self.pages = {t.page_id: t for t in done}
 
@@ -94,23 +98,25 @@ def _row(name: str, batch: int, depth: str, kind: str, kinds: Mapping[str, Seque
     plain = [results[batch, "0", part] for part in parts]
     first = [results[min(b for b, _, _ in results), "0", part] for part in parts]
     tokens, done = sum(m.tokens for m in mine), [t for m in mine for t in m.pages.values()]
-    seconds, rounds = (sum(median(times(m)) for m in mine) for times in (_wall, _rounds))
+    seconds, cpu, rounds = _medians(mine)
+    plain_seconds, plain_cpu, plain_rounds = _medians(plain)
     identical = all(
         m.pages[i].tokens == f.pages[i].tokens for m, f in zip(mine, first, strict=True) for i in f.pages
     )  # fmt: skip
     return BenchRow(
-        name, batch, depth, kind, len(done), tokens, seconds, tokens / seconds, tokens / rounds if rounds else 0.0,
-        tau(done), acceptance(done), _step_cost(batch, depth, stats), identical,
-        sum(median(m.seconds) for m in plain) / seconds, sum(median(m.decode_seconds) for m in plain) / rounds,
+        name, batch, depth, kind, len(done), tokens, seconds, cpu, tokens / seconds, tokens / rounds if rounds else 0.0,
+        tau(done), acceptance(done), _step_cost(batch, depth, stats), identical, plain_seconds / seconds,
+        plain_cpu / cpu, plain_rounds / rounds if rounds else 1.0,
     )  # fmt: skip
 
 
-def _wall(measured: Measured) -> list[float]:
-    return measured.seconds
-
-
-def _rounds(measured: Measured) -> list[float]:
-    return measured.decode_seconds
+def _medians(parts: Sequence[Measured]) -> tuple[float, float, float]:
+    """Sums over kinds of page of the median wall, CPU and round times."""
+    return (
+        sum(median(m.seconds) for m in parts),
+        sum(median(m.cpu_seconds) for m in parts),
+        sum(median(m.decode_seconds) for m in parts),
+    )
 
 
 def _step_cost(batch: int, depth: str, stats: Mapping[tuple[int, str], Stats]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ class CompiledSteps:
     """Implements ``Steps``. Every row's result is independent of the rows beside it, so speculation is exact."""
 
     guarantee = "exact"
+    clock = staticmethod(time.thread_time)
 
     def __init__(self, model: OcrModel, cache: SlotCache) -> None:
         if not cache.transposed:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 from jocr.decoding.depth import Acceptance
 from jocr.decoding.steps import Rows, Steps
@@ -52,7 +51,7 @@ class PageState:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round may commit, page by page, and what it took in seconds."""
+    """What a round may commit, page by page, and what it took in seconds of ``steps.clock``."""
 
     spans: list[list[int]]
     accepted: list[int]
@@ -64,7 +63,7 @@ def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -
 
     The pages are left as they are (see ``book``), so a round that raises can be repeated.
     """
-    begun = perf_counter()
+    begun = steps.clock()
     drafts: list[list[int]] = [[] for _ in pages]
     busy = [i for i, depth in enumerate(depths) if depth]
     if busy:
@@ -73,7 +72,7 @@ def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -
             drafts[i] = tokens
     rows = [Rows(p.slot, p.length, [p.tokens[-1], *draft]) for p, draft in zip(pages, drafts, strict=True)]
     outcome = [accept(draft, chosen) for draft, chosen in zip(drafts, steps.verify(rows), strict=True)]
-    return Round([o[0] for o in outcome], [o[1] for o in outcome], perf_counter() - begun)
+    return Round([o[0] for o in outcome], [o[1] for o in outcome], steps.clock() - begun)
 
 
 def _refill(page: PageState) -> Rows:

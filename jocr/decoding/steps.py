@@ -6,7 +6,7 @@ small fp32 models on a CPU, where the overhead of single operations would domina
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +29,7 @@ class Steps(Protocol):
 
     cache: SlotCache
     guarantee: str  # "exact": a row's result does not depend on the other rows; else "up to near-ties"
+    clock: Callable[[], float]  # seconds of work; on a CPU the thread's own, so that other processes do not count
 
     def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
         """Fill a slot with a prompt, ids (T,) with visual rows (n, H); also the draft's cache where ``drafting``.

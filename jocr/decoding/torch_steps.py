@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import torch
@@ -21,6 +22,7 @@ class TorchSteps:
     def __init__(self, model: OcrModel, cache: SlotCache) -> None:
         self.model, self.cache = model, cache
         self.device = model.model.norm.weight.device
+        self.clock = time.thread_time if self.device.type == "cpu" else time.perf_counter
         self.draft_layer = model.cfg.text.num_hidden_layers
 
     @torch.inference_mode()

@@ -69,14 +69,14 @@ def held_out(pages: int) -> dict[str, list[PageInput]]:
 
 def _table(rows: Sequence[BenchRow]) -> Table:
     table = Table(title="decode: medians of alternating runs", title_justify="left")
-    columns = "batch depth pages-of tok/s rounds-tok/s tau acceptance c identical speedup rounds-speedup"
+    columns = "batch depth pages-of tok/s rounds-tok/s tau acceptance c identical speedup cpu-speedup rounds-speedup"
     for name in columns.split():
         table.add_column(name, justify="left" if name == "pages-of" else "right")
     for r in rows:
         table.add_row(
             str(r.batch), r.depth, r.kind, f"{r.tokens_per_second:.0f}", f"{r.decode_tokens_per_second:.0f}",
             _number(r.tau), " ".join(f"{a:.2f}" for a in r.acceptance) or "-", _number(r.step_cost),
-            "yes" if r.identical else "NO", f"{r.speedup:.2f}", f"{r.decode_speedup:.2f}",
+            "yes" if r.identical else "NO", f"{r.speedup:.2f}", f"{r.cpu_speedup:.2f}", f"{r.decode_speedup:.2f}",
         )  # fmt: skip
     return table
 

@@ -72,7 +72,8 @@ class Poisoned:
     """Steps that fail whenever a certain slot's page takes part in a round."""
 
     def __init__(self, steps, token_count: int) -> None:  # type: ignore[no-untyped-def]
-        self.steps, self.cache, self.guarantee, self.poison = steps, steps.cache, steps.guarantee, token_count
+        self.steps, self.cache, self.poison = steps, steps.cache, token_count
+        self.guarantee, self.clock = steps.guarantee, steps.clock
 
     def prefill(self, slot, ids, visual, drafting):  # type: ignore[no-untyped-def]
         return self.steps.prefill(slot, ids, visual, drafting)
