@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from jocr.errors import MarkupError
@@ -32,6 +32,7 @@ class _Builder:
     row: int = -1
     col: int = 0
     in_row: bool = False
+    tall: bool = False  # whether any cell spans rows
     in_head: bool = False
     parts: list[str] | None = None  # text of the open cell
     attrs: tuple[int, int, bool] = (1, 1, False)
@@ -64,16 +65,21 @@ class _Builder:
             rowspan = colspan = 1
         if len(self.taken) < MAX_CELLS:
             self.cells.append(Cell(_clean("".join(self.parts)), self.row, self.col, rowspan, colspan, header))
-            for r in range(self.row, self.row + rowspan):
-                for c in range(self.col, self.col + colspan):
-                    self.taken[r, c] = True
+            if rowspan == colspan == 1:
+                self.taken[self.row, self.col] = True
+            else:
+                self.tall = self.tall or rowspan > 1
+                rows, cols = range(self.row, self.row + rowspan), range(self.col, self.col + colspan)
+                self.taken.update(((r, c), True) for r in rows for c in cols)
         self.col += colspan
         self.parts = None
 
     def grid(self) -> Grid:
         self.close_row()
         rows = self.row + 1
-        cells = tuple(Cell(c.text, c.row, c.col, min(c.rowspan, rows - c.row), c.colspan, c.header) for c in self.cells)
+        cells = tuple(self.cells)
+        if self.tall:
+            cells = tuple(replace(c, rowspan=min(c.rowspan, rows - c.row)) for c in cells)
         return Grid(cells, rows, max((c.col + c.colspan for c in cells), default=0))
 
 

@@ -17,37 +17,40 @@ import numpy as np
 
 from jocr.errors import ConfigError, UnscoredError
 
+STEPS_A_CALL = 2e7  # table entries between two looks at the clock: some 50 ms
+
 _lock = threading.Lock()
 _compiled: list[Callable[..., None]] = []
 
 
-def _keyroot_row(i, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest):
-    """All tree distances of the subtree rooted at keyroot ``i`` of A against every keyroot of B.
+def _keyroot_rows(keyroots_a, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest):
+    """All tree distances of the subtrees rooted at ``keyroots_a`` against every keyroot of B.
 
     ``tree`` is float64 (n, m), filled in keyroot order; ``forest`` is float64 scratch of shape (n + 1, m + 1).
     """
-    li = left_a[i]
-    for j in keyroots_b:
-        lj = left_b[j]
-        forest[0, 0] = 0.0
-        for x in range(li, i + 1):
-            forest[x - li + 1, 0] = forest[x - li, 0] + 1.0
-        for y in range(lj, j + 1):
-            forest[0, y - lj + 1] = forest[0, y - lj] + 1.0
-        for x in range(li, i + 1):
-            fx = x - li + 1
-            whole_x = left_a[x] == li
-            back_x = left_a[x] - li
+    for i in keyroots_a:
+        li = left_a[i]
+        for j in keyroots_b:
+            lj = left_b[j]
+            forest[0, 0] = 0.0
+            for x in range(li, i + 1):
+                forest[x - li + 1, 0] = forest[x - li, 0] + 1.0
             for y in range(lj, j + 1):
-                fy = y - lj + 1
-                best = min(forest[fx - 1, fy], forest[fx, fy - 1]) + 1.0
-                if whole_x and left_b[y] == lj:
-                    rename = costs[text_a[x], text_b[y]] if label_a[x] == label_b[y] else 1.0
-                    best = min(best, forest[fx - 1, fy - 1] + rename)
-                    tree[x, y] = best
-                else:
-                    best = min(best, forest[back_x, left_b[y] - lj] + tree[x, y])
-                forest[fx, fy] = best
+                forest[0, y - lj + 1] = forest[0, y - lj] + 1.0
+            for x in range(li, i + 1):
+                fx = x - li + 1
+                whole_x = left_a[x] == li
+                back_x = left_a[x] - li
+                for y in range(lj, j + 1):
+                    fy = y - lj + 1
+                    best = min(forest[fx - 1, fy], forest[fx, fy - 1]) + 1.0
+                    if whole_x and left_b[y] == lj:
+                        rename = costs[text_a[x], text_b[y]] if label_a[x] == label_b[y] else 1.0
+                        best = min(best, forest[fx - 1, fy - 1] + rename)
+                        tree[x, y] = best
+                    else:
+                        best = min(best, forest[back_x, left_b[y] - lj] + tree[x, y])
+                    forest[fx, fy] = best
 
 
 def kernel() -> Callable[..., None]:
@@ -68,10 +71,10 @@ def _compile() -> Callable[..., None]:
     except ImportError as error:
         raise ConfigError("TEDS needs numba: pip install 'jocr[eval]'") from error
     ints, floats = "int32[::1]", "float64[:,::1]"
-    signature = f"void(int64,{','.join([ints] * 7)},{','.join([floats] * 3)})"
+    signature = f"void({','.join([ints] * 8)},{','.join([floats] * 3)})"
 
     def build() -> Any:
-        return numba.njit(signature, cache=True, nogil=True, fastmath=False)(_keyroot_row)
+        return numba.njit(signature, cache=True, nogil=True, fastmath=False)(_keyroot_rows)
 
     try:
         return build()
@@ -112,12 +115,14 @@ def distance(
     Raises:
         UnscoredError: the deadline passed.
     """
-    row = kernel()
+    rows = kernel()
     n, m = len(left_a), len(left_b)
     tree, forest = np.zeros((n, m)), np.empty((n + 1, m + 1))
-    keyroots_b = _keyroots(left_b)
-    for i in _keyroots(left_a).tolist():
+    keyroots_a, keyroots_b = _keyroots(left_a), _keyroots(left_b)
+    work = np.cumsum(keyroots_a - left_a[keyroots_a] + 1) * float((keyroots_b - left_b[keyroots_b] + 1).sum())
+    cuts = np.searchsorted(work, np.arange(STEPS_A_CALL, work[-1], STEPS_A_CALL))
+    for part in np.split(keyroots_a, np.unique(cuts)):
         if time.monotonic() > deadline:
             raise UnscoredError("TEDS passed its time limit")
-        row(i, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest)
+        rows(part, keyroots_b, left_a, left_b, label_a, label_b, text_a, text_b, costs, tree, forest)
     return float(tree[n - 1, m - 1])

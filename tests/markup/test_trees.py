@@ -107,3 +107,15 @@ def test_unwritable_cache_folders_still_work() -> None:
     subprocess.run(
         [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.getcwd()}, timeout=120
     )
+
+
+def test_pieces_of_work_do_not_change_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = (
+        "<table>"
+        + "".join(f"<tr>{''.join(f'<td>{r * c}</td>' for c in range(6))}</tr>" for r in range(12))
+        + "</table>"
+    )
+    b = a.replace("<td>10</td>", "").replace("2", "<b>7</b>")
+    whole = teds(a, b)
+    monkeypatch.setattr("jocr.markup.zhang_shasha.STEPS_A_CALL", 500.0)
+    assert teds(a, b) == whole == pytest.approx(teds_by_apted(a, b, False), abs=1e-9)
