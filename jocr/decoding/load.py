@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -20,9 +21,11 @@ from jocr.decoding.fake import FakeDecoder
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
 from jocr.decoding.torch_steps import TorchSteps
+from jocr.decoding.vllm_load import load_vllm, pick_engine, vllm_device
 from jocr.errors import ConfigError, EngineError
 from jocr.markup.repeats import LoopGuard
 from jocr.model.ocr import OcrModel, PageViews
+from jocr.model.shards import weight_files
 from jocr.model.tokenizer import Tokenizer, load_tokenizer
 from jocr.model.weights import load_model, resolve_checkpoint, revision
 from jocr.pages.tiles import ProcessorConfig
@@ -40,6 +43,7 @@ def load_decoder(
     batch: int = 8,
     max_tokens: int | None = None,
     page_seconds: float | None = None,
+    engine: str = "auto",
 ) -> Decoder:
     """Load a checkpoint and make a decoder of it.
 
@@ -51,15 +55,21 @@ def load_decoder(
         batch: pages decoded at once.
         max_tokens: most tokens of any page; None for what the checkpoint's positions allow.
         page_seconds: wall time one page may take.
+        engine: ``torch`` (this project's own), ``vllm``, or ``auto``: vLLM on a CUDA device where it is installed.
 
     Raises:
         ConfigError: a value out of range.
         CheckpointError: the checkpoint is not there or not whole.
-        EngineError: the device is not there.
+        EngineError: the device is not there, or vLLM is not installed or not fit for the checkpoint.
     """
     if model == "fake":
         return FakeDecoder()
     depth = parse_depth(depth)
+    if pick_engine(engine, device) == "vllm":
+        directory = resolve_checkpoint(model)
+        kind = str(pick_dtype(dtype, pick_device(vllm_device(device)), size_of(directory))).removeprefix("torch.")
+        limits = Limits(max_tokens, page_seconds)
+        return load_vllm(model, directory, depth=depth, dtype=kind, batch=batch, limits=limits)
     parts = load_parts(model, device=device, dtype=dtype)
     return parts.decoder(depth=depth, batch=batch, limits=Limits(max_tokens, page_seconds))
 
@@ -85,11 +95,16 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     """Read a checkpoint; see ``load_decoder`` for arguments and errors."""
     place = pick_device(device)
     directory = resolve_checkpoint(model)
-    kind = pick_dtype(dtype, place, sum(p.stat().st_size for p in directory.glob("*.safetensors")))
+    kind = pick_dtype(dtype, place, size_of(directory))
     loaded = load_model(directory, dtype=kind, device=str(place))
     if packed.fits(loaded):
         packed.pack(loaded)
     return Parts(model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory))
+
+
+def size_of(directory: Path) -> int:
+    """Bytes of a checkpoint's weights."""
+    return sum(path.stat().st_size for path in weight_files(directory))
 
 
 def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConfig, *, name: str = "memory",

