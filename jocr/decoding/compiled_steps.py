@@ -95,8 +95,8 @@ class CompiledSteps:
         d, cache = self.dims, self.cache
         self.rows, self.capacity = rows, cache.capacity
         cos, sin = rotary_table(cache.capacity, d.head_dim, self.model.cfg.text.rope_theta)
-        flat = [t.view(-1).numpy() for t in (cache.k.transpose(-1, -2), cache.v, cache.hidden)]
-        self._cache = Cache(*flat, cache.slots, cache.capacity, cos.numpy(), sin.numpy())
+        keys, values, states = (t.view(-1).numpy() for t in (cache.k.transpose(-1, -2), cache.v, cache.hidden))
+        self._cache = Cache(keys, values, states, cache.slots, cache.capacity, cos.numpy(), sin.numpy())
         inner = d.heads * d.head_dim
         mlps = [2 * pad(w) + pad(d.experts) for w in (d.dense, d.shared, d.routed)]
         wide = max(pad(3 * inner), 2 * d.hidden, pad(d.vocab), *mlps)

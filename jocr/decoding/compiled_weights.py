@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 from jocr.decoding.compiled import Dims, Offsets
 from jocr.decoding.kernels import WIDTH, pack
 from jocr.model.decoder import Block
+from jocr.model.draft import DraftHead
 from jocr.model.layers import SwiGLU
 from jocr.model.ocr import OcrModel
 
@@ -48,19 +49,22 @@ def pack_model(model: OcrModel) -> tuple[np.ndarray, Offsets, Dims]:
     """All weights that decoding reads, where they start, and the sizes. The model's own tensors stay as they are."""
     cfg, body, p = model.cfg.text, model.model, Packer()
     embed, norm, head = p.vector(body.embed_tokens.weight), p.vector(body.norm.weight), p.matrix(model.lm_head.weight)
-    lines = [_block(p, block) for block in body.layers]
+    lines = [_block(p, cast(Block, block)) for block in body.layers]
     enorm = hnorm = eh = -1
-    draft = [embed, norm, head]
-    if cfg_has_draft(model):
-        first = model.mtp_module.heads[0]
+    draft_embed, draft_norm, draft_head = embed, norm, head
+    if model.cfg.mtp_num_heads:
+        first = cast(DraftHead, model.mtp_module.heads[0])
         enorm, hnorm = p.vector(first.enorm.weight), p.vector(first.hnorm.weight)
         eh = p.matrix(first.eh_proj.weight)
         lines.append(_block(p, first.mtp_block))
-        own: list[tuple[object, Callable[[Tensor], int]]] = [
-            (model.mtp_embed_tokens, p.vector), (model.mtp_norm, p.vector), (model.mtp_lm_head, p.matrix)
-        ]  # fmt: skip
-        draft = [shared if part is None else add(part.weight) for (part, add), shared in zip(own, draft, strict=True)]  # type: ignore[attr-defined]
-    offsets = Offsets(np.array(lines, np.int64), embed, norm, head, draft[0], enorm, hnorm, eh, draft[1], draft[2])
+        if model.mtp_embed_tokens is not None:
+            draft_embed = p.vector(model.mtp_embed_tokens.weight)
+        if model.mtp_norm is not None:
+            draft_norm = p.vector(model.mtp_norm.weight)
+        if model.mtp_lm_head is not None:
+            draft_head = p.matrix(model.mtp_lm_head.weight)
+    layer = np.array(lines, np.int64)
+    offsets = Offsets(layer, embed, norm, head, draft_embed, enorm, hnorm, eh, draft_norm, draft_head)
     dims = Dims(
         cfg.hidden_size, cfg.num_hidden_layers, cfg.num_attention_heads, cfg.head_dim, cfg.vocab_size,
         cfg.intermediate_size, cfg.n_routed_experts, cfg.num_experts_per_tok, cfg.moe_intermediate_size,
@@ -68,10 +72,6 @@ def pack_model(model: OcrModel) -> tuple[np.ndarray, Offsets, Dims]:
         float(cfg.rms_norm_eps),
     )  # fmt: skip
     return np.concatenate(p.pieces), offsets, dims
-
-
-def cfg_has_draft(model: OcrModel) -> bool:
-    return model.cfg.mtp_num_heads > 0
 
 
 def _block(p: Packer, block: Block) -> list[int]:

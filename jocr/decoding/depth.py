@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MAX_DEPTH = 5
+RETHINK = 4  # rounds between two looks at which depth is best
 SHRINK = 2.0  # observations that the position before is worth
 
 
@@ -131,19 +132,25 @@ class AutoDepth:
         plain_every: rounds that draft between two plain ones.
     """
 
-    def __init__(self, costs: Costs, margin: float = 1.03, probe_every: int = 48, plain_every: int = 64) -> None:
+    def __init__(self, costs: Costs, margin: float = 1.03, probe_every: int = 64, plain_every: int = 64) -> None:
         self.costs, self.margin = costs, margin
         self.overall = Acceptance.prior()
         self.first_probe = self.probe_every = probe_every
         self.plain_every = plain_every
-        self.run = 0  # rounds since the last change between plain and drafting
+        self.run = 0  # rounds since the last probe or plain round that was not the best
+        self.rounds = 0
+        self.known = (0, 0)  # pages and best depth when last worked out
 
     def admit(self) -> Acceptance:
         self.probe_every = self.first_probe
+        self.known = (0, 0)
         return Acceptance.prior(self.overall.rates())
 
     def choose(self, pages: Sequence[Acceptance]) -> int:
-        best = self.best(pages)
+        self.rounds += 1
+        if self.known[0] != len(pages) or self.rounds % RETHINK == 0:
+            self.known = (len(pages), self.best(pages))
+        best = self.known[1]
         self.run += 1
         if best == 0 and self.run > self.probe_every:
             self.run, self.probe_every = 0, 2 * self.probe_every

@@ -81,9 +81,9 @@ def pack(model: OcrModel) -> None:
     parts = [*model.model.layers, *(model.mtp_module.heads if model.cfg.mtp_num_heads else ())]
     for part in parts:
         _pack_inside(part)
-    model.lm_head = _packed(model.lm_head)
-    if model.mtp_lm_head is not None:
-        model.mtp_lm_head = _packed(model.mtp_lm_head)
+    for name in ("lm_head", "mtp_lm_head"):
+        if isinstance(head := getattr(model, name), nn.Linear):
+            setattr(model, name, _packed(head))
 
 
 def _pack_inside(module: nn.Module) -> None:
