@@ -65,6 +65,7 @@ def parse(
     model: Annotated[str | None, typer.Option(help="nano (default), a checkpoint directory, a hub id or fake.")] = None,
     draft_depth: Annotated[str | None, typer.Option(help="Drafted tokens a round: 0 to 5 or auto (default).")] = None,
     pages: Annotated[str | None, typer.Option(help="Pages of each document, such as 1-5,8.")] = None,
+    engine: Annotated[str | None, typer.Option(help="auto (default: vLLM on CUDA), torch or vllm.")] = None,
     device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda or cuda:N.")] = None,
     workers: Annotated[int | None, typer.Option(help="Rendering processes (default 1).")] = None,
     batch: Annotated[int | None, typer.Option(help="Pages decoded at once (default 8).")] = None,
@@ -93,6 +94,7 @@ def parse(
         "force": force or None,
         "model.name": model,
         "model.depth": draft_depth,
+        "model.engine": engine,
         "model.device": device,
         "model.batch": batch,
         "model.max_tokens": max_tokens,
@@ -185,11 +187,18 @@ def bench_decode(
     published_size: Annotated[bool, typer.Option("--published-size", help="Random bf16 weights, 6.8 GB.")] = False,
     pages: Annotated[int, typer.Option(min=1, help="Held-out pages of each kind.")] = 12,
     repeats: Annotated[int, typer.Option(min=1, help="Alternating runs; medians are kept.")] = 3,
+    engine: Annotated[str, typer.Option(help="torch, or vllm: the paper's tables 7 and 8 on this machine.")] = "torch",
 ) -> int:
     """Greedy and speculative decoding: tokens/s, tau, acceptance, step cost, identical or not.
 
     Exit code 1 where speculation changed a token.
     """
+    if engine not in {"torch", "vllm"}:
+        raise ConfigError(f"engine {engine!r}: give torch or vllm")
+    if engine == "vllm":
+        from jocr.evaluation import bench_vllm
+
+        return bench_vllm.run(json_path=json_out, published_size=published_size, model=model, pages=pages)
     from jocr.evaluation.bench_decode import run
 
     return run(json_path=json_out, published_size=published_size, model=model, pages=pages, repeats=repeats)

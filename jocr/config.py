@@ -31,6 +31,7 @@ class ModelSettings(Recipe):
 
     name: str = "nano"  # "nano", "fake", a checkpoint directory or a hub id
     depth: str = "auto"  # draft tokens per verify round: "0".."5" or "auto"
+    engine: Literal["auto", "torch", "vllm"] = "auto"  # "auto": vLLM on a CUDA device where it is installed
     device: str = "auto"  # "auto", "cpu", "cuda", "cuda:1"
     dtype: Literal["float32", "bfloat16"] | None = None  # None: what suits the device
     batch: int = Field(default=8, ge=1)  # pages decoded at once

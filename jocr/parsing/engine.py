@@ -28,6 +28,7 @@ def open_decoder(model: ModelSettings) -> Decoder:
     return load_decoder(
         model.name,
         depth=depth,
+        engine=model.engine,
         device=model.device,
         dtype=model.dtype,
         batch=model.batch,
