@@ -1,7 +1,11 @@
-"""Fit the FastMTP head: ``python -m jobs.fit_draft jobs/recipes/fit_draft.toml --start runs/nano``."""
+"""Fit the FastMTP head: ``python -m jobs.fit_draft jobs/recipes/fit_draft.toml --start runs/nano``.
+
+The verifier is rounded to bfloat16 first, as it is shipped, so that the head learns the choices users will see.
+"""
 
 from __future__ import annotations
 
+import copy
 import random
 from pathlib import Path
 from typing import Any
@@ -33,10 +37,11 @@ def build(recipe: NanoRecipe, rank: int) -> Trainer:
         return module(batch)
 
     def save(out: Path) -> None:
-        save_checkpoint(teacher.model, Tokenizer(tokenizer), PROCESSOR, out / "checkpoint")
+        shipped = copy.deepcopy(teacher.model).bfloat16()
+        save_checkpoint(shipped, Tokenizer(tokenizer), PROCESSOR, out / "checkpoint")
 
     return Trainer(recipe, module, forward, draw, save, cfg.text.pad_token_id, rank)
 
 
 if __name__ == "__main__":
-    launch(build, __doc__ or "", prefix="teacher.")
+    launch(build, __doc__ or "", prefix="teacher.", rounded=True)

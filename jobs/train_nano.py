@@ -11,6 +11,7 @@ import os
 import random
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,21 +75,29 @@ def build(recipe: NanoRecipe, rank: int) -> Trainer:
     return Trainer(recipe, teacher, forward, draw, save, cfg.text.pad_token_id, rank)
 
 
-def start_from(trainer: Trainer, run: Path, prefix: str) -> None:
-    """Take the weights (not the clock) of another run; those of another shape keep their fresh values."""
-    saved = torch.load(run / "state.pt", weights_only=True)["module"]
-    saved = {prefix + k: v for k, v in saved.items()}
+@dataclass(frozen=True)
+class Start:
+    """Another run whose weights (not the clock) to begin with; those of another shape keep their fresh values."""
+
+    run: Path
+    prefix: str  # put before the run's names
+    rounded: bool  # to bfloat16, as checkpoints are shipped
+
+
+def start_from(trainer: Trainer, start: Start) -> None:
+    saved = torch.load(start.run / "state.pt", weights_only=True)["module"]
+    saved = {start.prefix + k: v.bfloat16().float() if start.rounded else v for k, v in saved.items()}
     own = trainer.module.state_dict()
     load_views(trainer.module, {k: saved[k] if k in saved and saved[k].shape == v.shape else v for k, v in own.items()})
 
 
-def worker(rank: int, make: Build, recipe: NanoRecipe, resume: bool, start: Path | None, prefix: str) -> None:
+def worker(rank: int, make: Build, recipe: NanoRecipe, resume: bool, start: Start | None) -> None:
     torch.set_num_threads(recipe.threads)
     if recipe.ranks > 1:
         dist.init_process_group("gloo", rank=rank, world_size=recipe.ranks)
     trainer = make(recipe, rank)
     if start is not None:
-        start_from(trainer, start, prefix)
+        start_from(trainer, start)
     if resume:
         trainer.resume()
     trainer.run()
@@ -102,8 +111,8 @@ def free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def launch(make: Build, description: str, prefix: str = "") -> None:
-    """Read the command line and run ``make``'s trainer on every rank; ``prefix`` is put before the names of --start."""
+def launch(make: Build, description: str, prefix: str = "", rounded: bool = False) -> None:
+    """Read the command line and run ``make``'s trainer on every rank; ``prefix`` and ``rounded`` as in ``Start``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("recipe", type=Path)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
@@ -115,10 +124,11 @@ def launch(make: Build, description: str, prefix: str = "") -> None:
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", str(free_port()))
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    start = Start(args.start, prefix, rounded) if args.start else None
     if recipe.ranks == 1:
-        worker(0, make, recipe, args.resume, args.start, prefix)
+        worker(0, make, recipe, args.resume, start)
     else:
-        mp.spawn(worker, args=(make, recipe, args.resume, args.start, prefix), nprocs=recipe.ranks)
+        mp.spawn(worker, args=(make, recipe, args.resume, start), nprocs=recipe.ranks)
 
 
 if __name__ == "__main__":
