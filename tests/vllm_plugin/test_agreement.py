@@ -21,7 +21,7 @@ pytest.importorskip("vllm")
 
 PAGES = 40
 TOKENS = 40
-KINDS = {"clear": 0.3, "mixed": 0.6, "noisy": 1.0}  # how far the tokens are from a fixed succession
+KINDS = {"clear": 0.3, "mixed": 1.3, "noisy": 1.5}  # how far the tokens are from a fixed succession
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +45,7 @@ def test_both_engines_write_the_same_tokens(checkpoints, kind, depth):
     mine = ours(checkpoints[kind], inputs, depth, backend="torch")
     found = agreement(mine, theirs(checkpoints[kind], inputs, depth), depth, "float32")
     print(found)
-    assert len(set(mine.tokens.values())) > (PAGES // 2 if kind != "clear" else 0)
+    assert kind == "clear" or len(set(mine.tokens.values())) > PAGES // 2  # what the pages show matters
     assert found.prompts_equal
     assert found.parted == {}
     assert len(found.ours) == depth

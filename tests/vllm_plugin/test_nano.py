@@ -1,0 +1,49 @@
+"""The shipped checkpoint: vLLM writes what this project's own engine writes, and drafts as well."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from jocr.errors import CheckpointError
+from jocr.evaluation.engines import drawn_pages, measure
+from jocr.model.hub import resolve_checkpoint
+from tests.vllm_plugin.inprocess import settle
+
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
+pytest.importorskip("vllm")
+
+PAGES = 40
+TOKENS = 64
+NANO = os.environ.get("JOCR_NANO", "nano")  # another checkpoint of its size, while one is being trained
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_process(tmp_path_factory) -> None:
+    try:
+        resolve_checkpoint(NANO)
+    except CheckpointError as error:
+        pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JOCR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        settle()
+        yield
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_fp32_is_the_same_token_for_token(depth):
+    (found,) = measure(NANO, drawn_pages(PAGES, TOKENS), [depth], "float32")
+    print(found)
+    assert found.prompts_equal
+    assert found.parted == {}
+    assert len(found.ours) == depth
+    assert found.worst_gap < 0.02, (found.ours, found.theirs)
+
+
+def test_bf16_parts_on_few_pages_only():
+    """Near-ties fall either way in bf16; a mistake in the arithmetic would part every page at its first tokens."""
+    (found,) = measure(NANO, drawn_pages(PAGES, TOKENS), [0], "bfloat16")
+    print(found)
+    assert found.prompts_equal
+    assert found.identical >= 0.5 * PAGES
