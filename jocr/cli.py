@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +37,12 @@ Predictions = Annotated[Path, typer.Option("--pred", help="Folder of predicted M
 
 def main() -> None:
     """Entry point: errors a user can cause are one sentence on stderr (exit 2 for bad usage, 1 otherwise)."""
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(name) == signal.SIG_DFL:  # nohup's wish is respected
+            signal.signal(name, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file name outside UTF-8 must not be what ends a run
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -51,6 +59,11 @@ def main() -> None:
     if code == STOPPED:  # typer's own answer to Ctrl-C
         _stop("stopped", STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(number: int, _: object) -> None:
+    """A scheduler's or a lost terminal's signal ends a run like Ctrl-C: nothing stays behind."""
+    _stop("stopped", 128 + number)
 
 
 def _stop(message: str, code: int) -> None:
@@ -72,9 +85,8 @@ def parse(
     password: Annotated[str | None, typer.Option(help="Tried on every document that asks for one.")] = None,
     fail_above: Annotated[float | None, typer.Option(help="Exit with 3 above this share of failed pages.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Token limit of one page.")] = None,
-    page_seconds: Annotated[
-        float | None, typer.Option(help="Limit of rendering (default 30), of decoding (600).")
-    ] = None,
+    render_seconds: Annotated[float | None, typer.Option(help="Time limit of rendering a page (default 30).")] = None,
+    decode_seconds: Annotated[float | None, typer.Option(help="Time limit of decoding a page (default 600).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a directory that holds other files.")] = False,
     recipe: Annotated[Path | None, typer.Option(help="TOML recipe; options given here win over it.")] = None,
     sets: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
@@ -100,8 +112,8 @@ def parse(
         "model.max_tokens": max_tokens,
         "render.workers": workers,
         "render.password": password,
-        "render.page_seconds": page_seconds,
-        "model.page_seconds": page_seconds,
+        "render.page_seconds": render_seconds,
+        "model.page_seconds": decode_seconds,
     }
     return run(recipe, sets or [], {key: value for key, value in given.items() if value is not None})
 

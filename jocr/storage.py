@@ -85,10 +85,11 @@ def read_bytes(uri: str, limit: int | None = None) -> bytes:
             return body.read() if limit is None else body.read(limit)
 
 
-def list_files(source: str) -> Iterator[str]:
+def list_files(source: str, *, everything: bool = False) -> Iterator[str]:
     """URIs of the regular files below a folder or under an ``s3://`` prefix, sorted, recursively.
 
-    Symbolic links are followed; every real folder is visited once, so loops end. A file's URI yields itself.
+    Symbolic links are followed; every real folder is visited once, so loops end. A file's URI yields itself. With
+    ``everything``, also pipes, sockets, devices, links to nowhere, and folders inside that cannot be listed.
 
     Raises:
         StorageError: the source cannot be listed.
@@ -96,7 +97,7 @@ def list_files(source: str) -> Iterator[str]:
     if is_s3(source):
         yield from _list_s3(source)
     elif os.path.isdir(source):
-        yield from _walk(source, set())
+        yield from _walk(source, set(), everything)
     else:
         yield source
 
@@ -208,7 +209,7 @@ def _sync_tree(folder: Path) -> None:
         _sync_folder(Path(root))
 
 
-def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+def _walk(folder: str, seen: set[tuple[int, int]], everything: bool) -> Iterator[str]:
     with _as_storage_error("list", folder):
         facts = os.stat(folder)
         entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
@@ -216,11 +217,21 @@ def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
         return
     seen.add((facts.st_dev, facts.st_ino))
     for entry in entries:
-        with contextlib.suppress(OSError):  # a link to nowhere or to itself is no file
-            if entry.is_dir():
-                yield from _walk(entry.path, seen)
-            elif entry.is_file():
+        if _is(entry.is_dir):
+            try:
+                yield from _walk(entry.path, seen, everything)
+            except StorageError:
+                if not everything:
+                    raise
                 yield entry.path
+        elif everything or _is(entry.is_file):
+            yield entry.path
+
+
+def _is(kind: Callable[[], bool]) -> bool:
+    with contextlib.suppress(OSError):  # a link to itself is neither file nor folder
+        return kind()
+    return False
 
 
 def _list_s3(source: str) -> Iterator[str]:

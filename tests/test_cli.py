@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,11 +25,14 @@ HEAVY = ("torch", "ray", "transformers", "pyarrow", "numpy", "PIL", "vllm", "pyd
 def main(capsys, *argv):
     """Run ``jocr argv``; (exit code, stdout, stderr)."""
     old, sys.argv = sys.argv, ["jocr", *map(str, argv)]
+    handlers = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGHUP)}
     try:
         with pytest.raises(SystemExit) as stopped:
             cli.main()
     finally:
         sys.argv = old
+        for name, handler in handlers.items():
+            signal.signal(name, handler)
     done = capsys.readouterr()
     return stopped.value.code, done.out, done.err
 
@@ -147,6 +153,38 @@ def test_errors_of_a_command(monkeypatch, capsys, error, code, words):
     assert stderr.strip().startswith("jocr: ")
     assert words in stderr
     assert stderr.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_is_obeyed_in_good_order(monkeypatch, capsys, number):
+    tidied = []
+
+    def work(target):
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(30)
+        finally:
+            tidied.append(target)
+
+    monkeypatch.setattr("jocr.model.inspect.run", work)
+    code, _, stderr = main(capsys, "model", "inspect", "nano")
+    assert (code, stderr, tidied) == (128 + number, "jocr: stopped\n", ["nano"])
+
+
+def test_the_two_time_limits_are_told_apart(monkeypatch, capsys):
+    given = {}
+    monkeypatch.setattr("jocr.parsing.cli.run", lambda recipe, sets, options: given.update(options) or 0)
+    main(capsys, "parse", "x", "--out", "y", "--render-seconds", "3", "--decode-seconds", "7")
+    assert (given["render.page_seconds"], given["model.page_seconds"]) == (3, 7)
+
+
+def test_pages_beyond_the_end_are_said(tmp_path, capsys):
+    argv = ["parse", EXAMPLES / "annual-report.pdf", "--out", tmp_path / "out", "--model", "fake", "--pages", "9-12"]
+    code, stdout, _ = main(capsys, *argv)
+    assert code == 0
+    assert "0 pages of 1 documents: none" in stdout
+    assert "1 documents hold none of the pages asked for" in stdout
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["documents"][0]["pages_in_document"] == 2
 
 
 def test_a_bug_is_not_dressed_up(monkeypatch):

@@ -77,8 +77,8 @@ def _discover(sources: list[_Source]) -> Iterator[SourceFile | Skipped]:
 def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
     claimed = EXTENSIONS.get(uri.rsplit(".", 1)[-1].lower()) if "." in os.path.basename(uri) else None
     try:
-        if not storage.is_s3(uri) and not stat.S_ISREG(os.stat(uri).st_mode):
-            return Skipped(uri, "not_a_document", "it is no regular file")
+        if not storage.is_s3(uri) and (special := _special(uri)):
+            return Skipped(uri, *special)
         head = storage.read_bytes(uri, SNIFF_BYTES)
     except (OSError, StorageError) as error:
         if claimed is None:
@@ -88,6 +88,14 @@ def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
         reason = "not_a_document" if head else "empty_file"
         return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
     return SourceFile(uri, _unique(_relative(uri, root), uri, names))
+
+
+def _special(path: str) -> tuple[str, str] | None:
+    """Reason and detail of what is no regular file: opening a pipe or a device could wait for ever."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        return "unreadable_file", "the folder cannot be listed"
+    return None if stat.S_ISREG(mode) else ("not_a_document", "it is no regular file")
 
 
 def _unique(name: str, uri: str, names: set[str]) -> str:
@@ -119,7 +127,7 @@ def _expand(source: str) -> _Source:
     if storage.is_s3(source):
         return _expand_s3(source)
     if os.path.isdir(source):
-        return _Source(source, _visible(storage.list_files(source), source), source)
+        return _Source(source, _visible(storage.list_files(source, everything=True), source), source)
     if os.path.lexists(source):
         return _Source(os.path.dirname(source) or ".", iter([source]), source)
     if glob.has_magic(source):
@@ -132,7 +140,10 @@ def _expand(source: str) -> _Source:
 
 def _expand_matches(matches: list[str]) -> Iterator[str]:
     for match in matches:
-        yield from _visible(storage.list_files(match), match) if os.path.isdir(match) else iter([match])
+        if os.path.isdir(match):
+            yield from _visible(storage.list_files(match, everything=True), match)
+        else:
+            yield match
 
 
 def _visible(files: Iterator[str], folder: str) -> Iterator[str]:

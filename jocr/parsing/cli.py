@@ -31,6 +31,9 @@ def show(summary: Summary, console: Console) -> None:
     write(f"{summary.pages} pages of {len(run['documents'])} documents: {counts or 'none'}")
     for reason, n in sorted(run["reasons"].items(), key=lambda item: -item[1]):
         write(f"  {n} x {reason}")
+    unselected = sum(not document["pages"] for document in run["documents"])
+    if unselected:
+        write(f"{unselected} documents hold none of the pages asked for")
     if run["skipped"]:
         write(f"{len(run['skipped'])} files skipped (listed in run.json)")
     write(f"{speed['seconds']:.1f} s, {speed['pages_per_second']} pages/s, {speed['tokens_per_second']} tokens/s")

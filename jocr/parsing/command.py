@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from jocr import provenance
 from jocr.config import ParseRecipe
 from jocr.decoding.protocol import Decoder, EngineInfo
-from jocr.errors import ConfigError
+from jocr.errors import ConfigError, EngineError
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing import engine
 from jocr.parsing.gallery import Gallery
-from jocr.parsing.output import PAGES, REPORT, ResultDirectory
+from jocr.parsing.output import PAGES, REPORT, ResultDirectory, listed
 from jocr.parsing.plan import PageSelection, Plan, make_plan
 from jocr.parsing.rendering import RendererFactory, RenderJob
 from jocr.parsing.runner import Run, Sink
@@ -79,8 +79,12 @@ def parse(
             origin = engine.origin(decoder.info, words)
             writer = Writer(plan, out)
             side = engine.long_side(recipe.model, recipe.render)
-            job = RenderJob(side, recipe.render.password, selection, recipe.render.workers)
-            Run(plan, job, words, decoder, origin, (writer, *sinks)).execute(factory)
+            job = RenderJob(side, recipe.render.password, selection, recipe.render.workers, recipe.model.batch)
+            try:
+                Run(plan, job, words, decoder, origin, (writer, *sinks)).execute(factory)
+            except EngineError as error:
+                done = f"{writer.totals['pages']} pages were read, and nothing was written to {recipe.out}"
+                raise EngineError(f"{error}; {done}") from error
             writer.close()
             seconds = time.monotonic() - started
             info = decoder.info
@@ -94,7 +98,8 @@ def check(recipe: ParseRecipe) -> tuple[PageSelection, Plan]:
     if recipe.out.startswith("s3://"):
         raise ConfigError("results are written to a local directory; give --out a path and copy it afterwards")
     selection = PageSelection.parse(recipe.pages)
-    return selection, make_plan(recipe.sources)
+    out = Path(recipe.out).absolute()
+    return selection, make_plan(recipe.sources, own={str(out / name) for name in listed(out)})
 
 
 def render_limits(recipe: ParseRecipe) -> RenderLimits:

@@ -11,6 +11,7 @@ from itertools import takewhile
 from jocr.errors import ConfigError
 
 SUFFIX = ".md"
+OWN = ("pages.parquet", "run.json", "report.html", ".parts")  # names at the top of a result directory
 LONGEST = 240  # bytes of one path component; file systems allow 255, and a temporary name needs room
 
 
@@ -52,7 +53,7 @@ def _groups(names: Sequence[str]) -> list[list[int]]:
 
 
 def _refuse_clashes(names: Sequence[str], uris: Sequence[str]) -> None:
-    owner: dict[str, str] = {}
+    owner: dict[str, str] = dict.fromkeys(OWN, "the result itself")
     for name, uri in zip(names, uris, strict=True):
         if name in owner:
             raise ConfigError(
@@ -60,7 +61,7 @@ def _refuse_clashes(names: Sequence[str], uris: Sequence[str]) -> None:
                 "into two directories"
             )
         owner[name] = uri
-    for name, uri in owner.items():
+    for name, uri in zip(names, uris, strict=True):
         parts = name.split("/")
         for k in range(1, len(parts)):
             folder = "/".join(parts[:k])

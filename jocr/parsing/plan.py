@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +30,15 @@ class Plan:
     skipped: tuple[tuple[str, str, str], ...]
 
 
-def make_plan(sources: Sequence[str], discover: Callable[[Sequence[str]], Iterable[Any]] | None = None) -> Plan:
+def make_plan(
+    sources: Sequence[str],
+    discover: Callable[[Sequence[str]], Iterable[Any]] | None = None,
+    own: Set[str] = frozenset(),
+) -> Plan:
     """Find the documents behind ``sources``; the same uri named twice is parsed once.
+
+    ``own`` holds absolute paths of an earlier result's files, which are neither documents nor worth listing where the
+    result directory lies among the sources.
 
     Raises:
         ConfigError: no sources, nothing found at all, or output names that cannot be told apart.
@@ -41,7 +49,7 @@ def make_plan(sources: Sequence[str], discover: Callable[[Sequence[str]], Iterab
         from jocr.pages.sources import discover as default_discover
 
         discover = default_discover
-    found, skipped = _split(discover(sources))
+    found, skipped = _split(entry for entry in discover(sources) if os.path.abspath(entry.uri) not in own)
     if not found and not skipped:
         raise ConfigError(f"nothing found at {', '.join(map(str, sources))}; check the path or pattern")
     outputs = output_names(list(found.items()))

@@ -1,13 +1,13 @@
 """Render threads: each owns one renderer process, and together they keep a short queue of page images filled.
 
-Rendering runs ahead of decoding by ``ahead`` images and no more, so memory does not depend on the documents' sizes.
+Rendering runs ahead of decoding by a few images and no more, so memory does not depend on the documents' sizes.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -55,55 +55,61 @@ class RenderJob:
     password: str | None
     selection: PageSelection
     workers: int
-    ahead: int = 4  # images that may wait, per worker
-
-
-def render_pages(plan: Plan, job: RenderJob, factory: RendererFactory) -> Generator[Opened | Rendered, None, None]:
-    """Yield ``Opened`` for each document that opens and ``Rendered`` for each page of it; closing it stops the work."""
-    crew = _Crew(plan, job, factory)
-    crew.start()
-    try:
-        yield from crew.results()
-    finally:
-        crew.stop()
+    ahead: int = 4  # images that may wait; four a worker where that is more
 
 
 Item = Opened | Rendered | BaseException | None
 
 
-@dataclass
-class _Crew:
-    plan: Plan
-    job: RenderJob
-    factory: RendererFactory
+class Crew(AbstractContextManager["Crew"]):
+    """The render threads at work on a plan; leaving the context stops them. Taken from by one thread."""
 
-    def __post_init__(self) -> None:
-        self._out: queue.Queue[Item] = queue.Queue(self.job.workers * self.job.ahead)
+    def __init__(self, plan: Plan, job: RenderJob, factory: RendererFactory) -> None:
+        self.job = job
+        self.factory = factory
+        self._out: queue.Queue[Item] = queue.Queue(max(job.ahead, 4 * job.workers))
         self._stop = threading.Event()
         self._turn = threading.Lock()
-        self._documents = iter(self.plan.documents)
+        self._documents = iter(plan.documents)
         self._current: tuple[int, DocRef, Iterator[int]] | None = None
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self.job.workers)]
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(job.workers)]
+        self._working = job.workers
 
-    def start(self) -> None:
+    def __enter__(self) -> Crew:
         for thread in self._threads:
             thread.start()
+        return self
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()
 
-    def results(self) -> Iterator[Opened | Rendered]:
-        working = len(self._threads)
-        while working:
-            item = self._out.get()
+    @property
+    def finished(self) -> bool:
+        """Everything there was has been taken."""
+        return not self._working
+
+    def take(self, seconds: float | None) -> Opened | Rendered | None:
+        """``Opened`` for each document that opens and ``Rendered`` for each page of it, as they become ready.
+
+        Returns None where nothing is within ``seconds`` (None: as long as it takes), or nothing is left (``finished``).
+
+        Raises:
+            what a render thread raised.
+        """
+        while self._working:
+            try:
+                item = self._out.get(timeout=seconds)
+            except queue.Empty:
+                return None
             if item is None:
-                working -= 1
+                self._working -= 1
             elif isinstance(item, BaseException):
                 raise item
             else:
-                yield item
+                return item
+        return None
 
     def _work(self) -> None:
         try:

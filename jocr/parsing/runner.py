@@ -12,8 +12,10 @@ from jocr.decoding.protocol import Decoder
 from jocr.documents import Origin
 from jocr.errors import EngineError
 from jocr.parsing.plan import Plan
-from jocr.parsing.rendering import Opened, Rendered, RendererFactory, RenderJob, render_pages
+from jocr.parsing.rendering import Crew, Opened, RendererFactory, RenderJob
 from jocr.records import PageFailure, PageImage, PageInput, ParsedPage
+
+PATIENCE = 0.5  # seconds that pages being decoded may be held up for the next image
 
 
 class Sink(Protocol):
@@ -51,21 +53,30 @@ class Run:
         Raises:
             EngineError: the decoder died, or did not answer each page exactly once.
         """
-        stream = render_pages(self.plan, self.job, factory)
-        try:
-            for transcript in self.decoder.decode(self._inputs(stream)):
-                waiting = self._pending.pop(transcript.page_id, None)
-                if waiting is None:
-                    raise EngineError(f"the decoder answered a page it was not given, or twice: {transcript.page_id}")
-                number, image, attempts = waiting
-                self._emit(number, documents.transcribed(image, transcript, self.origin, attempts=attempts))
-        finally:
-            stream.close()
+        with Crew(self.plan, self.job, factory) as crew:
+            while not crew.finished:
+                self._decode(crew)
+
+    def _decode(self, crew: Crew) -> None:
+        for transcript in self.decoder.decode(self._inputs(crew)):
+            waiting = self._pending.pop(transcript.page_id, None)
+            if waiting is None:
+                raise EngineError(f"the decoder answered a page it was not given, or twice: {transcript.page_id}")
+            number, image, attempts = waiting
+            self._emit(number, documents.transcribed(image, transcript, self.origin, attempts=attempts))
         if self._pending:
             raise EngineError(f"the decoder gave no answer for {len(self._pending)} pages: {sorted(self._pending)[:3]}")
 
-    def _inputs(self, stream: Iterator[Opened | Rendered]) -> Iterator[PageInput]:
-        for item in stream:
+    def _inputs(self, crew: Crew) -> Iterator[PageInput]:
+        """Pages as they become ready.
+
+        Where none is for a while, the stream ends early: the decoder then finishes what it holds instead of waiting, so
+        that a document that is slow to render costs no other page its time. ``execute`` comes back for the rest.
+        """
+        while True:
+            item = crew.take(PATIENCE if self._pending else None)
+            if item is None:
+                return
             if isinstance(item, Opened):
                 self._announce(item)
             elif isinstance(item.result, PageFailure):

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from jocr import documents
-from jocr.errors import StorageError
 from jocr.parsing.output import PAGES, ResultDirectory
 from jocr.parsing.plan import Plan
 from jocr.parsing.rendering import Opened
@@ -42,7 +41,8 @@ class Writer:
         self._open: dict[int, _Open] = {}
         self._next = 0
         self._rows: list[ParsedPage] = []
-        self._parquet = pq.ParquetWriter(out.work / PAGES, SCHEMA, compression="zstd")
+        with out.writing(PAGES):
+            self._parquet = pq.ParquetWriter(out.work / PAGES, SCHEMA, compression="zstd")
         self.documents: list[dict[str, Any]] = []
         self.statuses: Counter[str] = Counter(dict.fromkeys(STATUSES, 0))
         self.reasons: Counter[str] = Counter()
@@ -81,11 +81,13 @@ class Writer:
         """Finish the table.
 
         Raises:
+            StorageError: the disk refuses.
             ValueError: a document or page of the plan has no row: nothing may be lost in silence.
         """
         if self._rows:
             self._write_rows()
-        self._parquet.close()
+        with self._out.writing(PAGES):
+            self._parquet.close()
         if self._next != len(self._plan.documents):
             missing = self._plan.documents[self._next]
             raise ValueError(f"{missing.uri}: not every page has its row")
@@ -117,10 +119,8 @@ class Writer:
         )
 
     def _write_rows(self) -> None:
-        try:
+        with self._out.writing(PAGES):
             self._parquet.write_table(to_table(self._rows))
-        except OSError as error:
-            raise StorageError(f"cannot write {PAGES}: {error}") from None
         self._rows.clear()
 
     def _count(self, row: ParsedPage) -> None:

@@ -150,7 +150,25 @@ def test_link_loops_and_dangling_links_end(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere")
     put(tmp_path, "z.pdf")
-    assert names(tmp_path) == ["a/1.pdf", "z.pdf"]
+    assert names(tmp_path) == ["a/1.pdf", "gone.pdf", "z.pdf"]  # a lost file is not passed over
+
+
+def test_what_is_no_regular_file_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "shut/1.pdf")
+    put(tmp_path, "2.pdf")
+    os.mkfifo(tmp_path / "pipe.pdf")
+    (tmp_path / "gone.png").symlink_to("nowhere")
+    (tmp_path / "gone").symlink_to("nowhere else")
+    real = os.scandir
+
+    def scandir(folder: str) -> object:
+        if folder.endswith("shut"):
+            raise PermissionError(13, "Permission denied", folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert skipped(tmp_path) == {"pipe.pdf": "not_a_document", "gone": "unreadable_file", "shut": "unreadable_file"}
+    assert names(tmp_path) == ["2.pdf", "gone.png"]  # that one gets a row that says so
 
 
 def test_pipes_are_not_opened(tmp_path: Path) -> None:

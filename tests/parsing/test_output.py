@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from jocr.decoding.fake import fake_text
-from jocr.errors import ConfigError
+from jocr.decoding.fake import FakeDecoder, fake_text
+from jocr.errors import ConfigError, EngineError, StorageError
 from jocr.parsing.output import ResultDirectory
 from jocr.parsing.plan import make_plan
 from jocr.parsing.rendering import Opened
@@ -93,10 +98,75 @@ def test_out_that_is_a_file_is_refused(tmp_path):
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path):
-    (tmp_path / ".out.jocr-999999999").mkdir()
-    (tmp_path / ".out.jocr-999999999" / "pages.parquet").write_text("half")
+    left = tmp_path / ".out.jocr-work"
+    (left / "sub").mkdir(parents=True)
+    (left / "pages.parquet").write_text("half")
+    (left / "sub" / "b.pdf.md").write_text("half")
     run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out")
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert not (tmp_path / "out" / "sub").exists()
+
+
+def test_a_killed_run_leaves_nothing_half_written_and_the_next_one_clears_up(tmp_path):
+    run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out")
+    script = f"""
+from pathlib import Path
+from jocr.parsing.output import ResultDirectory
+with ResultDirectory(Path({str(tmp_path / "out")!r})) as out:
+    out.write("a.pdf.md", b"half")
+    print(flush=True)
+    input()
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
+        process.stdout.readline()
+        with pytest.raises(ConfigError, match="another run is writing"):
+            run(FakeLibrary({"b.pdf": ["ink"]}), tmp_path / "out")
+        process.kill()
+    assert len(list(tmp_path.iterdir())) == 2
+    assert [row.uri for row in rows_of(tmp_path / "out")] == ["a.pdf"]
+    run(FakeLibrary({"b.pdf": ["ink"]}), tmp_path / "out")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [row.uri for row in rows_of(tmp_path / "out")] == ["b.pdf"]
+
+
+def test_a_run_killed_between_its_two_renames_loses_no_earlier_result(tmp_path):
+    run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / ".out.jocr-work-old")
+    with pytest.raises(EngineError):
+        run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out", decoder=FakeDecoder(script={0: "die"}))
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert len(rows_of(tmp_path / "out")) == 1
+
+
+def test_two_runs_never_write_one_result_at_a_time(tmp_path):
+    with ResultDirectory(tmp_path / "out") as first:
+        with pytest.raises(ConfigError, match="another run is writing"):
+            run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out")
+        first.write("a.md", b"the first")
+        first.publish({})
+    assert (tmp_path / "out" / "a.md").read_bytes() == b"the first"
+    run(FakeLibrary({"a.pdf": ["ink"]}), tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["pages.parquet", "b.pdf.md", "report.html", "run.json"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, name):
+    real = Path.write_bytes
+
+    def full(self, data):
+        if self.name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(self, data)
+
+    def full_table(self, table):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    if name == "pages.parquet":
+        monkeypatch.setattr(pq.ParquetWriter, "write_table", full_table)
+    with pytest.raises(StorageError, match=r"cannot write .*No space left"):
+        run(FakeLibrary({"a.pdf": ["ink"], "b.pdf": ["ink"]}), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_doctored_file_list_cannot_reach_outside(tmp_path):

@@ -24,6 +24,9 @@ def test_names_that_cannot_be_told_apart_are_refused():
         output_names([("z.zip/a", "a"), ("z.zip//a", "a")])
     with pytest.raises(ConfigError, match="a folder of that name"):
         output_names([("a", "a"), ("a.md/b", "a.md/b")])
+    with pytest.raises(ConfigError, match="a folder of that name"):
+        output_names([("in/pages.parquet/b", "pages.parquet/b")])
+    assert output_names([("in/x/run.json/b", "x/run.json/b")]) == ["x/run.json/b.md"]
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/../../b", "./x", "..", "", "/", "a\0b"])
@@ -69,6 +72,15 @@ def test_nothing_found_is_bad_usage():
         make_plan([], lambda sources: [])
     with pytest.raises(ConfigError, match="nothing found"):
         make_plan(["x"], lambda sources: [])
+
+
+def test_an_earlier_result_among_the_sources_is_left_out(tmp_path):
+    for name in ("a.pdf", "out/a.pdf.md", "out/run.json", "out/b.pdf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"%PDF-1.4")
+    plan = make_plan([str(tmp_path)], own={str(tmp_path / "out" / name) for name in ("a.pdf.md", "run.json")})
+    assert [d.name for d in plan.documents] == ["a.pdf", "out/b.pdf"]
+    assert plan.skipped == ()
 
 
 def test_a_uri_named_twice_is_parsed_once():

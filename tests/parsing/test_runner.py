@@ -102,6 +102,27 @@ def test_rendering_runs_ahead_by_a_bounded_number_of_pages(tmp_path):
     assert ahead[0] <= 2 * 4 + 2 + 2  # queue, one page in each renderer's hands, one between queue and decoder
 
 
+def test_a_page_that_is_slow_to_render_holds_up_no_page_being_decoded(tmp_path):
+    """The decoder gives nothing back before it holds eight pages or is told that there are no more; the sixth page is
+    not rendered before the first has its row."""
+    first_row = threading.Event()
+
+    def render(ref):
+        if ref.index == 5:
+            assert first_row.wait(30)
+
+    class Watch:
+        def opened(self, document):
+            pass
+
+        def page(self, number, row):
+            first_row.set()
+
+    library = FakeLibrary({"a.pdf": ["ink"] * 9}, render)
+    run(library, tmp_path / "out", decoder=FakeDecoder(batch=8), sinks=(Watch(),))
+    assert [r.status for r in rows_of(tmp_path / "out")] == ["ok"] * 9
+
+
 class Forgetful(FakeDecoder):
     def decode(self, pages):
         yield from list(super().decode(pages))[1:]
@@ -116,7 +137,11 @@ class Repeating(FakeDecoder):
 
 @pytest.mark.parametrize(
     ("decoder", "words"),
-    [(Forgetful(), "no answer for 1"), (Repeating(), "twice"), (FakeDecoder(script={2: "die"}), "died")],
+    [
+        (Forgetful(), "no answer for 1"),
+        (Repeating(), "twice"),
+        (FakeDecoder(script={2: "die"}), "died.*; 2 pages were read, and nothing was written"),
+    ],
 )
 def test_a_broken_engine_stops_the_run_and_leaves_nothing(tmp_path, decoder, words):
     library = FakeLibrary({"a.pdf": ["ink"] * 40})
