@@ -74,8 +74,20 @@ class PageProcessor(DeepseekOCRMultiModalProcessor):
     def _get_hf_mm_text(self, mm_counts: Mapping[str, int]) -> str | None:
         return None
 
-    def _call_hf_processor(self, hf_data: Mapping[str, Any], hf_kwargs: Mapping[str, object]) -> BatchFeature:
-        return pixels(hf_data["images"], self.info.tiling)
+    def _call_hf_processor(self, *args: Any, **kwargs: Any) -> BatchFeature:
+        """vLLM 0.32 gives (data, settings); before, it gave prompt and tokenizer settings too and wanted ids back."""
+        if len(args) + len(kwargs) == 2:
+            data: Mapping[str, Any] = args[0] if args else kwargs["hf_data"]
+            return pixels(data["images"], self.info.tiling)
+        prompt, data, _, settings = (*args, *kwargs.values())
+        ids = self.info.get_tokenizer().encode(prompt, **{"add_special_tokens": False, **settings})
+        made = pixels(data["images"], self.info.tiling) if data.get("images") else BatchFeature()
+        made["input_ids"] = torch.tensor([ids])
+        return made
+
+    def _hf_processor_applies_updates(self, *args: Any, **kwargs: Any) -> bool:
+        """Asked by releases before 0.32: the ids hold one ``<image>`` a page, not its placeholders."""
+        return False
 
     def _get_prompt_updates(
         self, mm_items: MultiModalDataItems, hf_processor_mm_kwargs: Mapping[str, object], out_mm_kwargs: Any
