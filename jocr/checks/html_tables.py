@@ -13,9 +13,11 @@ from html.parser import HTMLParser
 
 from jocr.checks.grid import MAX_COLSPAN, Cell, Grid
 from jocr.errors import UnscoredError
+from jocr.markup.plain_tables import spanless_table, split_plain
 
 MAX_VISITS = 200_000  # rows and cells, counted once per table that holds them; beyond, the page is a bomb
 MAX_CHARS = 50_000_000  # characters of cell text, counted once per cell that holds them
+CLOCK_EVERY = 64
 SECONDS = 2.0  # of processor time: html.parser takes quadratic time on some broken markup
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _SILENT = frozenset({"script", "style", "template"})
@@ -45,6 +47,7 @@ class _Reader(HTMLParser):
         self.rows: list[_Element] = []
         self.pieces: list[str] = []  # all text, in order
         self.deadline = time.thread_time() + SECONDS
+        self.seen = 0  # pieces of data; the clock costs more than most of them
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "br":
@@ -78,7 +81,8 @@ class _Reader(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
-        if time.thread_time() > self.deadline:
+        self.seen += 1
+        if self.seen % CLOCK_EVERY == 0 and time.thread_time() > self.deadline:
             raise UnscoredError(f"HTML that takes more than {SECONDS:g} s to read")
         if self.stack and self.stack[-1].tag not in _SILENT:
             self.pieces.append(data)
@@ -96,6 +100,9 @@ def html_tables(markup: str) -> list[Grid]:
     """
     if "<table" not in markup.lower():
         return []
+    plain = _plain_grids(markup)
+    if plain is not None:
+        return plain
     reader = _Reader()
     try:
         reader.feed(markup)
@@ -103,6 +110,26 @@ def html_tables(markup: str) -> list[Grid]:
     except AssertionError:  # html.parser gives up on some broken declarations; what came before stands
         pass
     return _grids(reader)
+
+
+def _plain_grids(markup: str) -> list[Grid] | None:
+    """The grids of a page whose only tags are those of plain tables without spans; None for any other page."""
+    sources, rest = split_plain(markup)
+    if not sources or rest.count("<") > len(sources):
+        return None
+    tables = [spanless_table(source) for source in sources]
+    grids = []
+    for rows in tables:
+        if rows is None:
+            return None
+        grid = Grid()
+        for number, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                heads = cell.tag == "th"
+                grid.add(Cell(cell.text, number, column, heads_column=heads, heads_row=heads))
+        if grid.cells:
+            grids.append(grid)
+    return grids
 
 
 def _grids(reader: _Reader) -> list[Grid]:

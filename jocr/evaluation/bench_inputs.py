@@ -55,7 +55,10 @@ def misread(rng: random.Random, cells: list[list[str]]) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPage:
+    """Two readings of one page, each with mistakes of its own."""
+
     prediction: str
+    second: str
     sample: Sample
 
 
@@ -67,13 +70,17 @@ def reward_page(seed: int) -> ScoredPage:
     formulas = [f.format(n=rng.randint(2, 99)) for f in _FORMULAS]
     middle = "\n\n".join(f"$${f}$$" for f in formulas)
     reference = f"# Page {seed}\n\n{text}\n\n{html(cells)}\n\n{middle}\n"
-    read = "".join(rng.choice(_LETTERS) if c.isalpha() and rng.random() < 0.01 else c for c in text)
-    prediction = f"# Page {seed}\n\n{read}\n\n{html(misread(rng, cells))}\n\n{middle.replace('theta', 'phi')}\n"
+
+    def reading(wrong: str) -> str:
+        read = "".join(rng.choice(_LETTERS) if c.isalpha() and rng.random() < 0.01 else c for c in text)
+        return f"# Page {seed}\n\n{read}\n\n{html(misread(rng, cells))}\n\n{middle.replace('theta', wrong)}\n"
+
+    prediction, second = reading("phi"), reading("psi")
     checks = text_checks(rng, text, f"page{seed}.pdf", 4)
     more = {"pdf": f"page{seed}.pdf", "page": 1}
     checks.append({**more, "id": f"{seed}_table", "type": "table", "cell": cells[3][1], "left": cells[3][0]})
     checks.append({**more, "id": f"{seed}_math", "type": "math", "math": formulas[0]})
-    return ScoredPage(prediction, Sample(str(seed), reference, checks=tuple(checks)))
+    return ScoredPage(prediction, second, Sample(str(seed), reference, checks=tuple(checks)))
 
 
 def text_checks(rng: random.Random, text: str, pdf: str, count: int) -> list[dict[str, Any]]:

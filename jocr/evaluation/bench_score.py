@@ -78,22 +78,28 @@ def bench_teds(repeats: int = 5) -> Row:
     }
 
 
-def bench_reward(pages: int = 30) -> Row:
-    """The full reward of pages never seen before, one core."""
-    from jocr.rewards.page import score_page
+def bench_reward(pages: int = 30) -> list[Row]:
+    """The full reward of pages never seen before, one core: the first rollout of a sample, which also parses the
+    reference, and a later one, which finds the reference's views in the caches (nothing of the prediction is kept)."""
+    from jocr.rewards.page import Reward, score_page
 
     score_page(bench_inputs.reward_page(0).prediction, bench_inputs.reward_page(0).sample)  # start KaTeX, load kernels
     todo = [bench_inputs.reward_page(i) for i in range(1, pages + 1)]
-    rewards = []
-
-    def one() -> None:
-        page = todo.pop()
-        rewards.append(score_page(page.prediction, page.sample))
-
-    wall, cpu = measure(one, pages)
+    rewards: list[Reward] = []
+    times: dict[str, list[tuple[float, float]]] = {"first rollout": [], "later rollout": []}
+    for page in todo:
+        for name, prediction in (("first rollout", page.prediction), ("later rollout", page.second)):
+            times[name].append(
+                measure(lambda p=prediction, s=page.sample: rewards.append(score_page(p, s)), 1)  # type: ignore[misc]
+            )
     unscored = [r.unscored_reason for r in rewards if r.value is None]
-    row: Row = {"name": "full reward, page", "wall_ms": wall * 1e3, "cpu_ms": cpu * 1e3, "target": "< 10 ms a core"}
-    return row | {"met": min(wall, cpu) < 0.010 and not unscored, "unscored": unscored, "pages": pages}
+    rows = []
+    for name, both in times.items():
+        wall, cpu = (statistics.median(t[k] for t in both) for k in (0, 1))
+        row: Row = {"name": f"full reward, {name}", "wall_ms": wall * 1e3, "cpu_ms": cpu * 1e3}
+        row |= {"target": "< 10 ms a core", "met": min(wall, cpu) < 0.010 and not unscored}
+        rows.append(row | {"unscored": unscored, "pages": pages})
+    return rows
 
 
 def bench_text_tests(pages: int = 40, checks: int = 6, repeats: int = 5) -> Row:
@@ -159,14 +165,14 @@ def run(json_path: str | Path | None = None) -> int:
     """Measure, print a table, and write the rows with their provenance to ``json_path``. Returns 0."""
     from jocr.provenance import collect
 
-    rows = [bench_teds(), bench_reward(), bench_text_tests(), *bench_loops()]
-    print(f"{'what':<26}{'wall ms':>10}{'cpu ms':>10}{'reference':>11}{'speed-up':>10}{'growth':>8}  target")
+    rows = [bench_teds(), *bench_reward(), bench_text_tests(), *bench_loops()]
+    print(f"{'what':<28}{'wall ms':>10}{'cpu ms':>10}{'reference':>11}{'speed-up':>10}{'growth':>8}  target")
     for row in rows:
         numbers = [row.get(k) for k in ("wall_ms", "cpu_ms", "reference_wall_ms", "speedup", "growth")]
         widths = (10, 10, 11, 10, 8)
         shown = "".join("".rjust(w) if v is None else f"{v:>{w}.2f}" for v, w in zip(numbers, widths, strict=True))
         verdict = {True: "met", False: "MISSED", None: ""}[row.get("met")]
-        print(f"{row['name']:<26}{shown}  {row.get('target', '')} {verdict} {row.get('note', '')}".rstrip())
+        print(f"{row['name']:<28}{shown}  {row.get('target', '')} {verdict} {row.get('note', '')}".rstrip())
     load = os.getloadavg()[0]
     print(f"load average {load:.1f} on {os.cpu_count()} cores")
     if json_path is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell; ``row`` and ``col`` are its top-left grid position, counted from 0."""
 
     text: str
@@ -45,6 +45,9 @@ class Grid:
     @property
     def rectangular(self) -> bool:
         """Whether every position is covered by exactly one cell and no cell reaches past the last row."""
+        if all(cell.rowspan == cell.colspan == 1 for cell in self.cells):
+            places = {(cell.row, cell.col) for cell in self.cells}
+            return len(places) == len(self.cells) == self.rows * self.cols
         area = sum(cell.rowspan * cell.colspan for cell in self.cells)
         return area == self.rows * self.cols == len(self.occupancy())
 

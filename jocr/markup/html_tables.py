@@ -10,11 +10,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from jocr.errors import MarkupError
 from jocr.markup.grid import Cell, Grid
+from jocr.markup.plain_tables import spanless_table
 
 MAX_SPAN = 1000  # as in the HTML standard for colspan; keeps a broken attribute from allocating a huge grid
 MAX_CELLS = 200_000  # occupied grid positions; past it the rest of the table is left out
@@ -79,7 +80,7 @@ class _Builder:
         rows = self.row + 1
         cells = tuple(self.cells)
         if self.tall:
-            cells = tuple(replace(c, rowspan=min(c.rowspan, rows - c.row)) for c in cells)
+            cells = tuple(c._replace(rowspan=min(c.rowspan, rows - c.row)) for c in cells)
         return Grid(cells, rows, max((c.col + c.colspan for c in cells), default=0))
 
 
@@ -118,6 +119,11 @@ def parse_html_table(html: str) -> Grid:
     Raises:
         MarkupError: there is no ``<table>`` tag.
     """
+    plain = spanless_table(html)
+    if plain is not None:
+        placed = ((r, c, cell) for r, row in enumerate(plain) for c, cell in enumerate(row))
+        cells = tuple(Cell(" ".join(cell.text.split()), r, c, 1, 1, cell.tag == "th") for r, c, cell in placed)
+        return Grid(cells, len(plain), max(map(len, plain), default=0))
     builder, depth = _Builder(), 0
     for kind, name, attrs in _tokens(html.replace("\x00", "")):
         if kind == "text":

@@ -30,14 +30,16 @@ _ROW = re.compile(r"</?t[dhr]\b|\|[^\n]*\||&[^\n]*\\\\", re.IGNORECASE)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
-def is_loop(unit: str, count: int, *, run: str = "") -> bool:
+def is_loop(unit: str, count: int, *, run: str = "", lenience: float = 1.0) -> bool:
     """Whether ``count`` back-to-back copies of ``unit`` are a loop.
 
     ``run`` is the whole stretch where copies may differ in blank space: a unit that is wrapped over lines anew in each
     copy may be a grid of short entries, so short units need three times the copies, and single letters or figures a
-    page of rows.
+    page of rows. ``lenience`` divides the copies that a unit with something to say needs (never below MIN_COUNT).
     """
     copies = copies_allowed(unit)
+    if lenience > 1 and _weight(_content(unit)) > 2:
+        copies = max(MIN_COUNT, math.ceil(copies / lenience))
     breaks = run[len(unit) : -len(unit)].count("\n")  # a break at either edge may belong to the text around
     if breaks and unit.strip() and "\n" not in unit.strip():
         content = _content(unit)

@@ -75,7 +75,9 @@ def find_repeats(
     return sorted(out, key=lambda r: (r.start, r.level))
 
 
-def find_loop(seq: str | Sequence[int], *, max_period: int = MAX_PERIOD, decode: Decode | None = None) -> Repeat | None:
+def find_loop(
+    seq: str | Sequence[int], *, max_period: int = MAX_PERIOD, decode: Decode | None = None, lenience: float = 1.0
+) -> Repeat | None:
     """The loop in ``seq`` that covers most of it, or None.
 
     Args:
@@ -83,23 +85,25 @@ def find_loop(seq: str | Sequence[int], *, max_period: int = MAX_PERIOD, decode:
         max_period: longest unit, in items, lines or rows.
         decode: token ids -> text. With it tokens are judged by what they say; without it a token loop must cover
             TOKENS_COVERED tokens, which a page of empty ledger rows may do as well.
+        lenience: by how much fewer copies are called a loop than without anything to compare with; above 1 only where
+            a reference is at hand whose own repetition is allowed for.
     """
-    loops = [r for r in find_repeats(seq, max_period=max_period) if _judge(seq, r, decode)]
+    loops = [r for r in find_repeats(seq, max_period=max_period) if _judge(seq, r, decode, lenience)]
     if isinstance(seq, str):
         runs = counting_runs(list(_lines(seq)))
         loops += [Repeat(p, count, start, end, "line") for p, count, start, end in runs]
     return max(loops, key=lambda r: (r.end - r.start, r.level == "item"), default=None)
 
 
-def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None) -> bool:
+def _judge(seq: str | Sequence[int], repeat: Repeat, decode: Decode | None, lenience: float) -> bool:
     if isinstance(seq, str):
         run = seq[repeat.start : repeat.end]
         if repeat.level == "item":
-            return is_loop(run[repeat.period : 2 * repeat.period], repeat.count, run=run)
-        return is_loop(run[: len(run) // repeat.count], repeat.count)
+            return is_loop(run[repeat.period : 2 * repeat.period], repeat.count, run=run, lenience=lenience)
+        return is_loop(run[: len(run) // repeat.count], repeat.count, lenience=lenience)
     if decode is None:
         return repeat.end - repeat.start >= TOKENS_COVERED
-    return is_loop(decode(seq[repeat.start : repeat.start + repeat.period]), repeat.count)
+    return is_loop(decode(seq[repeat.start : repeat.start + repeat.period]), repeat.count, lenience=lenience)
 
 
 def _codes(seq: str | Sequence[int]) -> np.ndarray:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from jocr.markup.plain_tables import PlainCell, plain_table
+
 WRAPPERS = ("thead", "tbody", "tfoot")
 PRIVATE = 0xF0000  # code points from here on stand for inner tags; such characters of the page itself become tokens too
 
@@ -36,8 +38,31 @@ class TableTree:
 def parse_table_tree(source: str) -> TableTree | None:
     """The first table of ``source``, None where there is none. ``th`` is read as ``td``; ``thead``, ``tbody`` and
     ``tfoot`` are looked through. Never raises."""
+    plain = plain_table(source)
+    if plain is not None:
+        return _plain_tree(plain)
     table = _table(source)
     return None if table is None else _Flattener().flatten(table)
+
+
+def _plain_tree(rows: tuple[tuple[PlainCell, ...], ...]) -> TableTree:
+    leftmost: list[int] = []
+    labels: list[Label] = []
+    text: list[int] = []
+    contents: dict[str, int] = {"": 0}
+    for row in rows:
+        first = len(labels)
+        leftmost += range(first, first + len(row))
+        labels += (("td", cell.colspan, cell.rowspan) for cell in row)
+        text += (contents.setdefault(cell.text, len(contents)) for cell in row)
+        leftmost.append(first)
+        labels.append(("tr", 0, 0))
+        text.append(0)
+    leftmost.append(0)
+    labels.append(("table", 0, 0))
+    text.append(0)
+    arrays = np.array(leftmost, np.int32), np.array(text, np.int32)
+    return TableTree(arrays[0], tuple(labels), arrays[1], tuple(contents), (), len(labels) - 1)
 
 
 def _table(source: str) -> Any | None:

@@ -36,7 +36,7 @@ def edit_distance(a: str, b: str) -> int:
     """Levenshtein distance in characters."""
     from rapidfuzz.distance import Levenshtein
 
-    return Levenshtein.distance(a, b)
+    return Levenshtein.distance(a, b, score_hint=max(len(a), len(b)) // 16)
 
 
 def edit_similarity(a: str, b: str) -> float:

@@ -32,6 +32,9 @@ def _keyroot_rows(keyroots_a, keyroots_b, left_a, left_b, label_a, label_b, text
         li = left_a[i]
         for j in keyroots_b:
             lj = left_b[j]
+            if li == i and lj == j:  # a leaf against a leaf: most pairs of a table
+                tree[i, j] = costs[text_a[i], text_b[j]] if label_a[i] == label_b[j] else 1.0
+                continue
             forest[0, 0] = 0.0
             for x in range(li, i + 1):
                 forest[x - li + 1, 0] = forest[x - li, 0] + 1.0

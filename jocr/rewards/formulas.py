@@ -35,6 +35,7 @@ def formula(prediction: str, reference: Sample) -> Outcome | None:
         raise UnscoredError(f"{len(expected)} x {len(found)} formulas, cap {MAX_PAIRS} pairs")
     pairs = _pairing(expected, found)
     latex = [f.latex for f in view(reference.markdown).formulas], [f.latex for f in view(prediction).formulas]
+    _prepare_mathml(pairs, expected, found, latex)
     distance, worst, asked = 0, [], MATHML_CALLS
     for i, j, d in pairs:
         longest = max(len(expected[i]), len(found[j]), 1)
@@ -54,6 +55,16 @@ def formula(prediction: str, reference: Sample) -> Outcome | None:
         "worst": [{"edits": d, "reference": r[:200], "prediction": p[:200]} for d, r, p in sorted(worst)[-3:][::-1]],
     }
     return 1 - distance / total, detail
+
+
+def _prepare_mathml(
+    pairs: list[tuple[int, int, int]], expected: list[Tokens], found: list[Tokens], latex: tuple[list[str], list[str]]
+) -> None:
+    """One call into KaTeX for all pairs that will be asked about."""
+    from jocr.markup.katex import prepare
+
+    near = [(i, j) for i, j, d in pairs if d and 1 - d / max(len(expected[i]), len(found[j]), 1) >= MATHML_FROM]
+    prepare([side[k] for pair in near[:MATHML_CALLS] for side, k in zip(latex, pair, strict=True)])
 
 
 def _unpaired(formulas: list[Tokens], paired: set[int]) -> int:

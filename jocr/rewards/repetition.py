@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from jocr.markup.repeats import find_repeats
+from jocr.markup.repeats import find_loop
 from jocr.records import Sample
 from jocr.rewards.base import Outcome, term
 
+LENIENCE = 3.0
 MIN_LINE = 24  # characters from which a line said twice counts as said twice
-_MARKUP = re.compile(r"<[^<>]*>|[|:\-]")
 
 
 @term("repetition")
@@ -38,21 +37,14 @@ def repetition(prediction: str, reference: Sample) -> Outcome:
 
 @lru_cache(maxsize=256)
 def loop_evidence(markdown: str) -> dict[str, Any]:
-    """The largest repetition (four or more copies back to back of anything that says something) with the characters
-    beyond its first copy (``extra``), or {}.
-
-    Stricter than ``find_loop``, which has no reference to look at and must leave refrains and ledgers alone; here the
-    reference's own repetition is allowed for.
-    """
-    best: dict[str, Any] = {}
-    for r in find_repeats(markdown):
-        unit = max(1, (r.end - r.start) // r.count)
-        text = markdown[r.start : r.start + unit]
-        extra = unit * (r.count - 1)
-        if extra > best.get("extra", 0) and any(c.isalnum() for c in _MARKUP.sub("", text)):
-            best = {"level": r.level, "period": r.period, "count": r.count, "start": r.start, "extra": extra,
-                    "text": text[:200]}  # fmt: skip
-    return best
+    """What ``find_loop`` calls a loop (LENIENCE times fewer copies suffice: the reference's own repetition is allowed
+    for) with the characters beyond its first copy (``extra``), or {}."""
+    loop = find_loop(markdown, lenience=LENIENCE)
+    if loop is None:
+        return {}
+    unit = max(1, (loop.end - loop.start) // loop.count)
+    return {"level": loop.level, "period": loop.period, "count": loop.count, "start": loop.start,
+            "extra": unit * (loop.count - 1), "text": markdown[loop.start : loop.start + min(unit, 200)]}  # fmt: skip
 
 
 def _doubled(prediction: str, reference: str) -> int:

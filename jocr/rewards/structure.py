@@ -7,6 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from jocr.markup.latex import tokenize
+from jocr.markup.plain_tables import split_plain
 from jocr.records import Sample
 from jocr.rewards.base import Outcome, term
 from jocr.rewards.view import view
@@ -81,7 +82,7 @@ def tag_faults(markdown: str) -> int:
     """Tags of known paired elements that do not close, or close what is not open."""
     stack: list[str] = []
     wrong = 0
-    for closing, name, own in _TAG.findall(markdown):
+    for closing, name, own in _TAG.findall(split_plain(markdown)[1]):  # plain tables are balanced
         tag = name.lower()
         if tag not in _PAIRED or own:
             continue
@@ -98,5 +99,5 @@ def tag_faults(markdown: str) -> int:
 @lru_cache(maxsize=256)
 def _elements(markdown: str) -> int:
     page = view(markdown)
-    tagged = any(name.lower() in _PAIRED for _, name, _ in _TAG.findall(markdown)) and not page.tables
+    tagged = not page.tables and any(name.lower() in _PAIRED for _, name, _ in _TAG.findall(markdown))
     return len(page.formulas) + len(page.tables) + len(_FENCE.findall(markdown)) // 2 + tagged

@@ -15,6 +15,7 @@ from jocr.markup.text import normalize_text
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")  # a longer tag hides something in its attributes: it stays as text
 MAX_DEPTH = 8  # of nested tables
 _TABLE_PART = re.compile(r"<(/?)(table|t[dhr]|thead|tbody|tfoot)\b[^<>]*>", re.IGNORECASE)
+_OPEN_TABLE = re.compile(r"<table\b", re.IGNORECASE)
 _HIDDEN = [
     re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
     re.compile(r"!\[[^\]\n]*\](?:\([^)\n]*\))?"),
@@ -95,6 +96,8 @@ class View:
 
 def _shallow(markdown: str) -> str:
     """Tags inside tables nested deeper than MAX_DEPTH are left out: a page holds no such thing, a bomb does."""
+    if len(_OPEN_TABLE.findall(markdown)) <= MAX_DEPTH:
+        return markdown
     depth = 0
     out, at = [], 0
     for tag in _TABLE_PART.finditer(markdown):

@@ -125,3 +125,14 @@ def test_very_deep_nesting_is_cut():
 def test_text_of_dropped_tags_stays():
     html = to_html("A page about <blink>HTML</blink> and <title>titles</title>, to its end.")
     assert all(word in html for word in ("HTML", "titles", "to its end"))
+
+
+@pytest.mark.parametrize("declaration", ["<![foo[x]]>", "<![", "<![ bar", "<![CDATA[a]]>", "<!foo [", "<!DOCTYPE ["])
+def test_broken_declarations_end_nothing(declaration):
+    assert_safe(sanitize(f"<p>before</p>{declaration}<p>after</p>"))
+    assert_safe(to_html(f"before\n\n{declaration}\n\nafter"))
+    assert "before" in sanitize(f"<p>before</p>{declaration}<p>after</p>")
+
+
+def test_marked_sections_are_text():
+    assert sanitize("<p>a <![foo[x]]> b</p>") == "<p>a &lt;![foo[x]]&gt; b</p>"

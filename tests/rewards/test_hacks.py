@@ -1,23 +1,26 @@
-"""Twelve ways a policy could earn without reading. Each must earn less than an honest, imperfect reading."""
+"""Twelve ways a policy could earn without reading. Each must earn less than an honest, imperfect reading.
+
+All twelve fail under ``product`` and ``sum``. ``gated`` has terms for text and tables only: eleven fail under it; a
+wrong case in a formula (4) costs it no more than any wrong letter.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from jocr.records import Sample
-from jocr.rewards import TERMS, combine, score_page
+from jocr.rewards import PRESETS, TERMS, combine, score_page
+from jocr.rewards.combine import Preset
 
 from .pages import CHECKS, FORMULA, HONEST, MARKDOWN, SAMPLE, TABLE, check
 
-PRESETS = ("product", "sum")
 
-
-def worse(hack: str, sample: Sample = SAMPLE, honest: str = HONEST) -> None:
-    """``hack`` earns less than ``honest`` with either additive or multiplicative combination."""
+def worse(hack: str, sample: Sample = SAMPLE, honest: str = HONEST, presets: tuple[Preset, ...] = PRESETS) -> None:
+    """``hack`` earns less than ``honest`` however the terms are combined."""
     good, bad = score_page(honest, sample), score_page(hack, sample)
     assert good.value is not None
     assert bad.value is not None
-    for preset in PRESETS:
+    for preset in presets:
         assert combine(bad.terms, preset) < combine(good.terms, preset), preset
 
 
@@ -54,7 +57,14 @@ def test_03_holes_of_the_glyph_rule(right: str, wrong: str) -> None:
 def test_04_case_of_greek_letters_counts() -> None:
     page = "Let the difference be given.\n\n$$\\Delta = X - x$$"
     for wrong in (r"$$\delta = X - x$$", r"$$\Delta = x - x$$"):
-        worse(page.replace("$$\\Delta = X - x$$", wrong), Sample("c", page), honest=page.replace("given", "giwen"))
+        hack, sample, typo = (
+            page.replace("$$\\Delta = X - x$$", wrong),
+            Sample("c", page),
+            page.replace("given", "giwen"),
+        )
+        worse(hack, sample, typo, presets=("product", "sum"))
+        gated = [combine(score_page(p, sample).terms, "gated") for p in (page, typo, hack)]
+        assert gated[2] <= gated[1] < gated[0]  # no formula term in this preset: as dear as a wrong letter
 
 
 def test_05_long_loops_anywhere_are_seen() -> None:
