@@ -1,14 +1,14 @@
 """One tree of errors. What a user can cause is a ``JocrError``; anything else that escapes is a bug.
 
-    JocrError
-    ├── ConfigError        bad usage: unknown key, wrong type, impossible combination (CLI exit code 2)
-    ├── StorageError       a path or URI cannot be listed, read or written
-    ├── DocumentError      a file cannot be opened as a document; carries a ``reason`` code
-    │   └── PageError      one page of an open document cannot be turned into an image
-    ├── CheckpointError    a checkpoint directory does not hold what the model needs
-    ├── EngineError        a decoder cannot start or died
-    ├── MarkupError        text has no such structure (for example: no table in this HTML)
-    └── UnscoredError      a score could not be computed within its limits: never the same as a score of zero
+JocrError
+├── ConfigError        bad usage: unknown key, wrong type, impossible combination (CLI exit code 2)
+├── StorageError       a path or URI cannot be listed, read or written
+├── DocumentError      a file cannot be opened as a document; carries a ``reason`` code
+│   └── PageError      one page of an open document cannot be turned into an image
+├── CheckpointError    a checkpoint directory does not hold what the model needs
+├── EngineError        a decoder cannot start or died
+├── MarkupError        text has no such structure (for example: no table in this HTML)
+└── UnscoredError      a score could not be computed within its limits: never the same as a score of zero
 """
 
 from __future__ import annotations

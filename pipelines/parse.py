@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -174,7 +175,7 @@ def collect(
     for part in parts:
         items += pickle.loads((out.work / PARTS / part).read_bytes())
         (out.work / PARTS / part).unlink()
-    (out.work / PARTS).rmdir()
+    shutil.rmtree(out.work / PARTS, ignore_errors=True)  # parts without a receipt, of tasks that were tried again
     writer = Writer(plan, out)
     for item in sorted(items, key=_order):
         if isinstance(item, Opened):

@@ -120,7 +120,8 @@ def finish(
 ) -> Summary:
     """Write report and ``run.json``, and publish."""
     run = describe(recipe, plan, writer, seconds=seconds, info=info)
-    statuses = pq.read_table(out.work / PAGES, columns=["status"])["status"].to_pylist()
+    with (out.work / PAGES).open("rb") as file:
+        statuses = pq.read_table(file, columns=["status"])["status"].to_pylist()
     chosen = choose(statuses, recipe.report.pages)
     with Gallery(recipe, factory) as gallery:
         html = report(run, _rows(out.work / PAGES, chosen), gallery.image)

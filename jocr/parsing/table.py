@@ -39,8 +39,8 @@ def to_table(rows: Iterable[ParsedPage]) -> pa.Table:
 
 def read_rows(path: Path) -> Iterator[ParsedPage]:
     """Rows of a page table in file order, a batch at a time."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=256):
+    with path.open("rb") as file:
+        for batch in pq.ParquetFile(file).iter_batches(batch_size=256):
             for row in batch.to_pylist():
                 yield ParsedPage.from_row(row)
 

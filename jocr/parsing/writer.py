@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jocr import documents
@@ -42,7 +43,8 @@ class Writer:
         self._next = 0
         self._rows: list[ParsedPage] = []
         with out.writing(PAGES):
-            self._parquet = pq.ParquetWriter(out.work / PAGES, SCHEMA, compression="zstd")
+            self._file = pa.OSFile(os.fsencode(out.work / PAGES), "w")  # as a string, Arrow takes no name outside UTF-8
+            self._parquet = pq.ParquetWriter(self._file, SCHEMA, compression="zstd")
         self.documents: list[dict[str, Any]] = []
         self.statuses: Counter[str] = Counter(dict.fromkeys(STATUSES, 0))
         self.reasons: Counter[str] = Counter()
@@ -88,6 +90,7 @@ class Writer:
             self._write_rows()
         with self._out.writing(PAGES):
             self._parquet.close()
+            self._file.close()
         if self._next != len(self._plan.documents):
             missing = self._plan.documents[self._next]
             raise ValueError(f"{missing.uri}: not every page has its row")

@@ -32,7 +32,8 @@ def test_undecodable_file_names(tmp_path):
     os.mkdir(folder)
     for name in (b"latin-\xe9.png", b"Vol 1 (2) #3 %41.png", "e\u0301.png".encode(), "é.png".encode()):
         shutil.copy(EXAMPLES / "harbour.png", os.fsdecode(folder + b"/" + name))
-    given = {"sources": [str(tmp_path / "in")], "out": str(tmp_path / "out"), "model.name": "fake"}
+    out = tmp_path / os.fsdecode(b"out \xe9")
+    given = {"sources": [str(tmp_path / "in")], "out": str(out), "model.name": "fake"}
     assert command(None, [], given) == 0
-    assert len(rows_of(tmp_path / "out")) == 4
-    assert os.path.exists(os.fsencode(tmp_path) + b"/out/latin-\xe9.png.md")
+    assert len(rows_of(out)) == 4
+    assert os.path.exists(os.fsencode(tmp_path) + b"/out \xe9/latin-\xe9.png.md")

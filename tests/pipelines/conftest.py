@@ -12,6 +12,7 @@ import pytest
 def ray_cluster():
     """A local Ray with eight logical CPUs. Ray's own warnings while starting are not this project's."""
     os.environ.setdefault("RAY_DATA_USE_DATASOURCE_V2", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves workers on a machine that has other work
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ray
