@@ -27,6 +27,7 @@ _AROUND = (
 _DETERMINERS = "the the the the a this that every each our his her their its another no some".split()
 _DIGITS = string.digits
 _MARKS = "%&@#+=/"
+_LETTERS = string.ascii_lowercase + "etaoinshrdlu"
 
 
 class Writer:
@@ -93,10 +94,10 @@ class Writer:
         elif kind < 0.44:
             a, b = r.choice(_QUOTES)
             said = r.choice(("said", "asked", "wrote", "cried", "replied"))
-            return f"{a}{_capital(text)}{r.choice((',', '!', '?', ','))}{b} {said} {self.noun_phrase()}."
+            return self.disguised(f"{a}{_capital(text)}{r.choice((',', '!', '?', ','))}{b} {said} {self.noun_phrase()}.")
         elif kind < 0.50:
             text += f", {self.noun_phrase()}, {self.noun_phrase()} and {self.noun_phrase()}"
-        return _capital(text) + r.choice("......!?.")
+        return self.disguised(_capital(text) + r.choice("......!?."))
 
     # What cannot be guessed -----------------------------------------------------------------------------------------
     def invented(self) -> str:
@@ -158,6 +159,9 @@ class Writer:
 
     def random_word(self) -> str:
         """One unit of unguessable text (dates may hold blanks)."""
+        return self.disguised(self._random_word())
+
+    def _random_word(self) -> str:
         r = self.rng
         kind = r.random()
         if kind < 0.38:
@@ -191,8 +195,32 @@ class Writer:
         while True:
             yield from (self.sentence() if english else self.random_word()).split()
 
+    def disguised(self, text: str) -> str:
+        """In training most words are altered, letter by letter: a list of words, however long, is soon known by heart,
+        and a model then guesses where it should read."""
+        if self.split != "train":
+            return text
+        return " ".join(self.altered(w) if self.rng.random() < 0.6 else w for w in text.split(" "))
+
+    def altered(self, word: str) -> str:
+        """The word with one to all of its letters exchanged; marks and digits stay."""
+        r = self.rng
+        spots = [i for i, c in enumerate(word) if c.isascii() and c.isalpha()]
+        if not spots:
+            return word
+        count = r.choice((1, 2, len(spots), len(spots)))
+        letters = list(word)
+        for i in r.sample(spots, min(count, len(spots))):
+            new = r.choice(_LETTERS)
+            letters[i] = new.upper() if word[i].isupper() else new
+        changed = "".join(letters)
+        return word if held_out(changed) and changed.lower() in _listed() else changed
+
     def title(self) -> str:
         """A heading of one to five words, without a final mark."""
+        return self.disguised(self._title())
+
+    def _title(self) -> str:
         r = self.rng
         kind = r.randrange(6)
         if kind == 0:
