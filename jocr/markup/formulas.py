@@ -23,11 +23,10 @@ class FormulaSpan:
 
 _CLOSERS = {"$$": "$$", "$": "$", "\\[": "\\]", "\\(": "\\)"}
 _ENVS = "|".join(re.escape(name) for name in sorted(ENVIRONMENTS, key=len, reverse=True))
-_OPENER = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}|~{3,})|(?P<tick>`+)|\\begin\{(?P<env>" + _ENVS + r")\}|(?P<tex>\\[\[(])|\\."
-    r"|(?P<dollars>\${1,2})",
-    re.MULTILINE | re.DOTALL,
-)
+_MATH = r"\\begin\{(?P<env>" + _ENVS + r")\}|(?P<tex>\\[\[(])|\\.|(?P<dollars>\$\$?)"
+_CODE = r"^ {0,3}(?P<fence>`{3,}|~{3,})|(?P<tick>`+)|"
+_OPENER = re.compile(_CODE + _MATH, re.MULTILINE | re.DOTALL)
+_MATH_OPENER = re.compile(_MATH, re.DOTALL)  # for pages without code: several times faster
 _INLINE = re.compile(r"\$(?![\s$])((?:[^$\\\n]|\\[^\n]|\n(?!\s*\n)){1,2000}?)(?<!\s)\$(?![\d$])")
 _PRICE = re.compile(r"\d[\d,.]*\s*(?:[-–]\s*)?(?:[A-Za-z]{2,}|per\b|[,;.]\s)")
 
@@ -55,11 +54,13 @@ def _find_formulas(markdown: str) -> tuple[FormulaSpan, ...]:
     found: list[FormulaSpan] = []
     missing: set[str] = set()  # closers known not to occur in the rest of the page
     at = 0
-    while opener := _OPENER.search(markdown, at):
+    code = "`" in markdown or "~~~" in markdown
+    pattern = _OPENER if code else _MATH_OPENER
+    while opener := pattern.search(markdown, at):
         at = opener.end()
-        if opener["fence"]:
+        if code and opener["fence"]:
             at = _after_fence(markdown, opener)
-        elif opener["tick"]:
+        elif code and opener["tick"]:
             at = _after_ticks(markdown, opener, missing)
         elif opener["env"] or opener["tex"] or opener["dollars"]:
             span = _formula_at(markdown, opener, missing)

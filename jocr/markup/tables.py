@@ -15,7 +15,7 @@ from jocr.markup.html_tables import parse_html_table
 __all__ = ["Cell", "Grid", "TableSpan", "find_tables", "parse_html_table", "parse_pipe_table"]
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_NOT_BREAK = re.compile(r"[^\n]")
+_LINE = re.compile(r"[^\n]+")
 _PIPE_SPLIT = re.compile(r"(?<!\\)\|")
 _DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -70,13 +70,18 @@ def find_tables(markdown: str) -> list[TableSpan]:
     return list(_find_tables(markdown))
 
 
+def _blanked(text: str) -> str:
+    """As many blanks and the same line breaks."""
+    return _LINE.sub(lambda m: " " * len(m[0]), text)
+
+
 @lru_cache(maxsize=32)
 def _find_tables(markdown: str) -> tuple[TableSpan, ...]:
-    masked = _FENCE.sub(lambda m: _NOT_BREAK.sub(" ", m[0]), markdown)
+    masked = _FENCE.sub(lambda m: _blanked(m[0]), markdown)
     spans = [TableSpan("html", a, b, parse_html_table(markdown[a:b])) for a, b in _html_extents(masked)]
     pieces, at = [], 0
     for span in spans:
-        pieces += [masked[at : span.start], _NOT_BREAK.sub(" ", masked[span.start : span.end])]
+        pieces += [masked[at : span.start], _blanked(masked[span.start : span.end])]
         at = span.end
     masked = "".join([*pieces, masked[at:]])
     spans += [TableSpan("pipe", a, b, parse_pipe_table(markdown[a:b])) for a, b in _pipe_extents(masked)]

@@ -186,3 +186,10 @@ def test_katex_boxes_see_what_has_no_glyph() -> None:
     assert backend.score("x", r"\undefinedmacro{") == 0
     with pytest.raises(UnscoredError, match="reference"):
         backend.score(r"\undefinedmacro{", "x")
+
+
+def test_a_prediction_that_is_no_text_is_named(bench: tuple[Path, Path]) -> None:
+    file = next(bench[1].glob("*.md"))
+    file.write_bytes(b"caf\xe9 \x00\xff")
+    with pytest.raises(ConfigError, match=f"{file.name} as UTF-8"):
+        run(*bench)

@@ -117,7 +117,7 @@ def score(
 
 
 def _predictions(pages: Sequence[Page], pred: Path) -> dict[str, str]:
-    """Prediction text by image name; undecodable bytes are replaced, as a reader would see them."""
+    """Prediction text by image name. Raises ConfigError for a file that is no UTF-8 text: noise gets no score."""
     if not pred.is_dir():
         raise ConfigError(f"{pred} is no folder of predictions")
     found = {}
@@ -125,7 +125,10 @@ def _predictions(pages: Sequence[Page], pred: Path) -> dict[str, str]:
         names = [page.stem + s for s in SUFFIXES] + [page.image + s for s in SUFFIXES]
         file = next((f for name in names if (f := pred / name).is_file()), None)
         if file is not None:
-            found[page.image] = file.read_text(encoding="utf-8", errors="replace")
+            try:
+                found[page.image] = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(f"cannot read {file} as UTF-8 text: {error}") from error
     return found
 
 
