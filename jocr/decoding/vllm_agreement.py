@@ -93,7 +93,8 @@ def theirs(checkpoint: Path, pages: Sequence[PageInput], depth: int, *, dtype: s
     guard = partial(LoopGuard, decode=tokenizer.decode)
     tokens, prompts = {}, {}
     for page, request, output in zip(pages, requests, outputs, strict=True):
-        stopper, kept = Stopper(text.eos_token_id, request.limit, guard()), []
+        stopper = Stopper(text.eos_token_id, request.limit, guard())
+        kept: list[int] = []
         stopper.take(kept, output.outputs[0].token_ids)
         tokens[page.page_id] = tuple(stopper.trim(kept))
         prompts[page.page_id] = len(output.prompt_token_ids)

@@ -43,7 +43,7 @@ def stat_logger(counts: SpeculationCounts) -> Any:
     """A factory of vLLM stat loggers that book into ``counts``."""
     from vllm.v1.metrics.loggers import StatLoggerBase
 
-    class Counting(StatLoggerBase):  # type: ignore[misc]
+    class Counting(StatLoggerBase):
         def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
             pass
 

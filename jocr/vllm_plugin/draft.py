@@ -43,6 +43,7 @@ class FastMTPModel(nn.Module):
     """eh_proj, one dense block, the verifier's final norm. ``embed_tokens`` is attached by the runner."""
 
     hf_to_vllm_mapper = WeightsMapper(orig_to_new_stacked=FUSED)
+    embed_tokens: nn.Module
 
     def __init__(self, *, vllm_config: VllmConfig, prefix: str = "", layer: int = 0) -> None:
         super().__init__()
