@@ -102,6 +102,23 @@ def test_rendering_runs_ahead_by_a_bounded_number_of_pages(tmp_path):
     assert ahead[0] <= 2 * 4 + 2 + 2  # queue, one page in each renderer's hands, one between queue and decoder
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_more_pages_are_rendered_at_once_than_there_are_workers(tmp_path, workers):
+    busy, most = [0], [0]
+    lock, together = threading.Lock(), threading.Barrier(workers)
+
+    def render(ref):
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+        together.wait(30)  # every worker is used
+        with lock:
+            busy[0] -= 1
+
+    run(FakeLibrary({"a.pdf": ["ink"] * 12}, render), tmp_path / "out", render={"workers": workers})
+    assert most[0] == workers
+
+
 def test_a_page_that_is_slow_to_render_holds_up_no_page_being_decoded(tmp_path):
     """The decoder gives nothing back before it holds eight pages or is told that there are no more; the sixth page is
     not rendered before the first has its row."""
