@@ -25,7 +25,9 @@ TEXT_EVERY = 256  # tokens between two looks of a guard at the text
 TEXT_WINDOW = 4096  # tokens at the tail that such a look decodes
 TOKENS_COVERED = 256  # a loop of tokens whose text is unknown covers at least this many
 
-_HTML_ROW = re.compile(r"<tr\b[^<>]*>.*?(?:</tr>|(?=<tr\b)|(?=</table))", re.IGNORECASE | re.DOTALL)
+_HTML_ROW = re.compile(
+    r"<tr\b[^<>]*>[^<]*(?:<(?!/tr>|tr\b|/table)[^<]*)*(?:</tr>|(?=<tr\b)|(?=</table))", re.IGNORECASE
+)
 _ROW_LINE = re.compile(r"[ \t]*(?:\||<tr\b|<t[dh]\b)", re.IGNORECASE)
 
 Decode = Callable[[Sequence[int]], str]

@@ -26,9 +26,13 @@ def normalize_text(s: str) -> str:
     """Canonical form for comparing prose: NFC, one kind of quote, dash and blank, no emphasis marks, no invisible
     characters. Case, punctuation, digits and accents stay: a lost minus sign or decimal point must cost something.
     """
-    s = _TAGS.sub("", _BREAK.sub(" ", s))
-    s = _ITALIC.sub(r"\2", _BOLD.sub(r"\2", s))
-    s = unicodedata.normalize("NFC", s).translate(_MAP)
+    if "<" in s:
+        s = _TAGS.sub("", _BREAK.sub(" ", s))
+    if "**" in s or "__" in s:
+        s = _BOLD.sub(r"\2", s)
+    s = _ITALIC.sub(r"\2", s)
+    if not s.isascii():
+        s = unicodedata.normalize("NFC", s).translate(_MAP)
     return " ".join(s.split())
 
 

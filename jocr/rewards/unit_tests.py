@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from functools import lru_cache
 
 from jocr.checks import Check, parse_check, run_checks
@@ -24,7 +24,7 @@ def unit_tests(prediction: str, reference: Sample) -> Outcome | None:
     """
     if not reference.checks:
         return None
-    checks = _parse(tuple(json.dumps(c, sort_keys=True, default=str) for c in reference.checks))
+    checks = _parse(pickle.dumps(reference.checks))
     verdicts = run_checks(checks, view(prediction).shown, strict=True)
     found, expected = len(view(prediction).text), len(view(reference.markdown).text)
     earned = min(1.0, found / expected) if expected else 1.0
@@ -43,5 +43,6 @@ def _credit(check: Check, length: int, earned: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def _parse(records: tuple[str, ...]) -> tuple[Check, ...]:
-    return tuple(parse_check(json.loads(r)) for r in records)
+def _parse(pickled: bytes) -> tuple[Check, ...]:
+    """The checks of one sample, kept over its rollouts; the records come pickled, as dicts cannot be cache keys."""
+    return tuple(parse_check(record) for record in pickle.loads(pickled))
