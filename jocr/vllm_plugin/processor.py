@@ -78,12 +78,15 @@ class PageProcessor(DeepseekOCRMultiModalProcessor):
         """vLLM 0.32 gives (data, settings); before, it gave prompt and tokenizer settings too and wanted ids back."""
         if len(args) + len(kwargs) == 2:
             data: Mapping[str, Any] = args[0] if args else kwargs["hf_data"]
-            return pixels(data["images"], self.info.tiling)
+            return self._pixels(data["images"])
         prompt, data, _, settings = (*args, *kwargs.values())
         ids = self.info.get_tokenizer().encode(prompt, **{"add_special_tokens": False, **settings})
-        made = pixels(data["images"], self.info.tiling) if data.get("images") else BatchFeature()
+        made = self._pixels(data["images"]) if data.get("images") else BatchFeature()
         made["input_ids"] = torch.tensor([ids])
         return made
+
+    def _pixels(self, images: Sequence[Image.Image]) -> BatchFeature:
+        return pixels(images, self.info.tiling, self.info.ctx.model_config.dtype)
 
     def _hf_processor_applies_updates(self, *args: Any, **kwargs: Any) -> bool:
         """Asked by releases before 0.32: the ids hold one ``<image>`` a page, not its placeholders."""
@@ -104,10 +107,10 @@ class PageProcessor(DeepseekOCRMultiModalProcessor):
         return [PromptReplacement(modality="image", target=[token], replacement=placeholders)]
 
 
-def pixels(images: Sequence[Image.Image], cfg: ProcessorConfig) -> BatchFeature:
+def pixels(images: Sequence[Image.Image], cfg: ProcessorConfig, dtype: torch.dtype) -> BatchFeature:
     """Pages -> ``pixel_values`` (n, 3, G, G), ``images_crop`` (all tiles, 3, L, L), ``images_spatial_crop`` (n, 2).
 
-    A page without tiles has the grid (1, 1), which means none, as in DeepSeek-OCR.
+    A page without tiles has the grid (1, 1), which means none, as in DeepSeek-OCR. ``dtype`` is the model's.
     """
     views = [page_views(image, cfg) for image in images]
     whole = np.stack([v.global_view for v in views])
@@ -115,8 +118,8 @@ def pixels(images: Sequence[Image.Image], cfg: ProcessorConfig) -> BatchFeature:
     grids = [v.grid or (1, 1) for v in views]
     return BatchFeature(
         {
-            "pixel_values": _tensor(whole),
-            "images_crop": _tensor(tiles),
+            "pixel_values": _tensor(whole).to(dtype),
+            "images_crop": _tensor(tiles).to(dtype),
             "images_spatial_crop": torch.tensor(grids, dtype=torch.long),
         }
     )

@@ -74,12 +74,13 @@ def test_tower_sizes_come_from_the_config():
     assert (made.sam, made.clip) == (TINY.sam, TINY.clip)
 
 
-def processor():
+def processor(dtype=torch.float32):
     from jocr.vllm_plugin.processor import PageProcessor
 
     made = PageProcessor.__new__(PageProcessor)
     tokenizer = SimpleNamespace(encode=lambda text, add_special_tokens: [len(text), int(add_special_tokens)])
-    made.info = SimpleNamespace(tiling=PROCESSOR, get_tokenizer=lambda: tokenizer)
+    ctx = SimpleNamespace(model_config=SimpleNamespace(dtype=dtype))
+    made.info = SimpleNamespace(tiling=PROCESSOR, get_tokenizer=lambda: tokenizer, ctx=ctx)
     return made
 
 
@@ -93,6 +94,12 @@ def test_pages_become_views_by_our_own_tile_code():
     assert made["pixel_values"].shape == (len(images), 3, PROCESSOR.base_size, PROCESSOR.base_size)
     assert made["pixel_values"].dtype == torch.float32
     assert max(w * h for w, h in (grid for grid in grids if grid)) == 9
+
+
+def test_pixels_have_the_dtype_of_the_model():
+    image = Image.open(io.BytesIO(page(3).png))
+    made = processor(torch.bfloat16)._call_hf_processor({"images": [image]}, {})
+    assert {made["pixel_values"].dtype, made["images_crop"].dtype} == {torch.bfloat16}
 
 
 def test_the_way_earlier_releases_call_gives_ids_too():
