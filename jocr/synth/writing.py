@@ -94,7 +94,8 @@ class Writer:
         elif kind < 0.44:
             a, b = r.choice(_QUOTES)
             said = r.choice(("said", "asked", "wrote", "cried", "replied"))
-            return self.disguised(f"{a}{_capital(text)}{r.choice((',', '!', '?', ','))}{b} {said} {self.noun_phrase()}.")
+            quoted = f"{a}{_capital(text)}{r.choice((',', '!', '?', ','))}{b}"
+            return self.disguised(f"{quoted} {said} {self.noun_phrase()}.")
         elif kind < 0.50:
             text += f", {self.noun_phrase()}, {self.noun_phrase()} and {self.noun_phrase()}"
         return self.disguised(_capital(text) + r.choice("......!?."))

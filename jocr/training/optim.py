@@ -96,7 +96,7 @@ Named = list[tuple[str, nn.Parameter]]
 
 
 def split_parameters(named: Named) -> tuple[Named, Named]:
-    """Matrices and convolutions of hidden layers go to Muon; embeddings, heads, norms, biases and positions to AdamW."""
+    """Hidden layers' matrices and convolutions go to Muon; embeddings, heads, norms, biases and positions to AdamW."""
     plain = (
         "embed_tokens",
         "lm_head",
