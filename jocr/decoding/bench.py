@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter, process_time
 
+import torch
+
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.stats import Stats, acceptance, tau
 from jocr.records import PageInput, Transcript
@@ -19,6 +21,11 @@ Depth = int | str
 DEPTHS: tuple[Depth, ...] = (0, 1, 2, 3, 4, "auto")
 MakeDecoder = Callable[[Depth, int], TorchDecoder]
 """(depth, batch) -> a decoder; the ones of one batch size may share weights."""
+
+
+def use_threads(count: int) -> None:
+    """Threads within one operation, for the whole process."""
+    torch.set_num_threads(count)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from jocr.decoding.bench import BenchRow, Depth, measure
+from jocr.decoding.bench import BenchRow, Depth, measure, use_threads
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.load import load_parts
 from jocr.evaluation.reading import SETS, inputs_of, pages_of
@@ -50,10 +50,8 @@ def run(*, json_path: str | Path | None = None, published_size: bool = False, mo
 def nano_rows(model: str, pages: int, repeats: int, batches: Sequence[int], threads: int | None,
               console: Console) -> list[BenchRow]:  # fmt: skip
     """Every depth, batch size and kind of page for one checkpoint."""
-    import torch
-
     if threads is not None:
-        torch.set_num_threads(threads)
+        use_threads(threads)
     parts = load_parts(model)
 
     def make(depth: Depth, batch: int) -> TorchDecoder:
