@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-DEFAULT = "Transcribe the provided document image into a clean Markdown format, preserving the natural reading order."
+from jocr.model.prompts import DEFAULT_INSTRUCTION as DEFAULT
+
 ENGLISH = (
     "Convert this page to Markdown. Keep the reading order.",
     "Read the page and write down its text as Markdown, with tables as HTML and formulas as LaTeX.",
