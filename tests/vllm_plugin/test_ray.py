@@ -9,38 +9,13 @@ import pytest
 
 from jocr.decoding.vllm_agreement import ours
 from jocr.errors import EngineError
+from tests.vllm_plugin.actor import Reader
 from tests.vllm_plugin.checkpoints import pages, tiny_checkpoint
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("vllm")
 ray = pytest.importorskip("ray")
 REPO = Path(__file__).resolve().parents[2]
-
-
-class Reader:
-    """What an actor stage does: one decoder for its lifetime."""
-
-    def __init__(self, checkpoint: str) -> None:
-        from jocr.decoding.load import load_decoder
-
-        self.decoder = load_decoder(checkpoint, engine="vllm", depth=1, batch=4, dtype="float32")
-
-    def read(self, inputs):
-        return {t.page_id: t.tokens for t in self.decoder.decode(inputs)}
-
-    def leave_early(self, inputs) -> int:
-        """Take one answer and go; how many requests are left in the engine after a while."""
-        answers = self.decoder.decode(inputs)
-        next(answers)
-        answers.close()
-        deadline = time.monotonic() + 60
-        while self.decoder.engine.get_num_unfinished_requests() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return self.decoder.engine.get_num_unfinished_requests()
-
-    def kill_engine(self) -> None:
-        for process in self.decoder.engine.engine_core.resources.engine_manager.processes:
-            process.kill()
 
 
 def test_an_actor_reads_cancels_and_reports_a_dead_engine(tmp_path):
