@@ -41,9 +41,10 @@ def test_fp32_is_the_same_token_for_token(depth):
     assert found.worst_gap < 0.02, (found.ours, found.theirs)
 
 
-def test_bf16_parts_on_few_pages_only():
+def test_bf16_agrees_on_most_tokens_before_the_first_near_tie():
     """Near-ties fall either way in bf16; a mistake in the arithmetic would part every page at its first tokens."""
     (found,) = measure(NANO, drawn_pages(PAGES, TOKENS), [0], "bfloat16")
     print(found)
     assert found.prompts_equal
-    assert found.identical >= 0.5 * PAGES
+    common = [*found.parted.values(), *[TOKENS] * found.identical]
+    assert sum(common) / PAGES > 0.5 * TOKENS
