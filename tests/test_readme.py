@@ -107,6 +107,8 @@ def test_command_exists(line):
         _check_cli(words[1:])
     elif words[:2] == ["python", "-m"] and words[2].startswith("jobs."):
         _check_job(words[2:])
+    elif words[:3] == ["python", "-m", "jocr.vllm_plugin"]:
+        assert (REPO / "jocr/vllm_plugin/__main__.py").exists()
     elif words[:2] == ["pip", "install"] or words[0] in {"cd", "git", "export"}:
         pass
     else:
