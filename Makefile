@@ -15,7 +15,7 @@ demo: $(VENV)/.base
 	$(BIN)/jocr parse $(SRC) --out $(OUT)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not ray and not engine and not slow and not gpu"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray and not engine and not slow and not gpu"
 
 test-ray: $(VENV)/.dev
 	$(BIN)/python -m pytest -m ray
