@@ -101,8 +101,6 @@ def test_an_engine_that_dies_is_an_error_a_person_understands(ray_cluster, sourc
 
 @pytest.mark.ray
 def test_ray_rows_with_the_embedded_model(ray_cluster, tmp_path):
-    if not (REPO / "jocr" / "data" / "nano" / "config.json").exists():
-        pytest.skip("the embedded model is not in this checkout")
     model = {"name": "nano", "depth": "2", "batch": 4}
     parse(recipe_for(EXAMPLES, tmp_path / "here", model=model))
     run(recipe_for(EXAMPLES, tmp_path / "there", model=model))
