@@ -55,6 +55,7 @@ class RenderSettings(Recipe):
     workers: int = Field(default=1, ge=1, le=256)  # renderer processes
     page_seconds: float = Field(default=30.0, gt=0)  # time limit of one page's rendering
     password: str | None = None  # tried on every document that asks for one
+    passwords: dict[str, str] = {}  # pattern of a document's uri or name (fnmatch) -> its own password; comes first
 
 
 class ReportSettings(Recipe):
@@ -64,13 +65,54 @@ class ReportSettings(Recipe):
     image_side: int = Field(default=700, ge=64, le=2048)  # pixels of a gallery image's long side
 
 
+class Rung(Recipe):
+    """One step of the retry ladder: what is changed for a page that ended as one of ``on``. Rungs are tried in order
+    until the page is ok; of several bad endings the best is kept."""
+
+    on: tuple[Literal["loop", "truncated", "empty_output"], ...] = ("loop", "truncated", "empty_output")
+    scale: float = Field(default=1.0, gt=0, le=4)  # times the first rendering's long side
+    rotate: Literal[0, 90, 180, 270] = 0  # degrees clockwise, on top of what the page says
+    max_tokens: int | None = Field(default=None, ge=1)  # None: as before
+    temperature: float = Field(default=0.0, ge=0, le=2)  # above 0 the page is sampled, without a draft
+
+
+class OutputSettings(Recipe):
+    """What the archive job writes beside the page table."""
+
+    markdown: bool = True  # one file per document, and documents.parquet with every page's span in it
+    jsonl: bool = True  # Dolma-style documents with page spans
+    running_lines: Literal["keep", "drop"] = "keep"  # headers, footers and page numbers; the page table always has them
+
+
+class CostSettings(Recipe):
+    """What the run costs, and when to stop for it."""
+
+    hourly_price: float | None = Field(default=None, ge=0)  # of one decoder's machine; None: no money in the report
+    currency: str = "USD"
+    forecast_pages: int = Field(default=200, ge=1)  # pages after which the whole is forecast
+    budget: float | None = Field(default=None, gt=0)  # stop, resumably, when this much is spent
+
+
+class JobSettings(Recipe):
+    """How the archive job works through failures; the in-process runner does not read it."""
+
+    attempts: int = Field(default=3, ge=1)  # starts that a page gets in all, kept across restarts of the job
+    stall_seconds: float = Field(default=900.0, gt=0)  # an engine that finishes no page for so long is replaced
+    redrive: str | None = None  # a reason code: take only the pages that failed for it
+    spool_gb: float = Field(default=20.0, gt=0)  # room on each node for remote files and members of containers
+    member_gb: float = Field(default=4.0, gt=0)  # largest member of a container, unpacked
+
+
 class RaySettings(Recipe):
     """Shape of the Ray Data job; the in-process runner does not read it."""
 
     decoders: int = Field(default=1, ge=1)  # decoder actors
+    max_decoders: int | None = Field(default=None, ge=1)  # let the pool grow to so many; None: as many as ``decoders``
     decoder_cpus: float = Field(default=1.0, ge=0)
     decoder_gpus: float = Field(default=0.0, ge=0)
-    unit: int = Field(default=64, ge=1, le=1024)  # pages that a decoder actor takes at a time
+    unit: int = Field(default=128, ge=1, le=1024)  # at most so many pages are committed together; at least a quarter
+    renderers: int | None = Field(default=None, ge=1)  # render tasks at a time; None: as Ray finds room
+    blocks: int | None = Field(default=None, ge=1)  # input blocks of a pass; None: one per unit, up to a limit
     address: str | None = None  # None: start or find a local cluster; a job on a cluster needs nothing here
 
 
@@ -85,6 +127,10 @@ class ParseRecipe(Recipe):
     model: ModelSettings = ModelSettings()
     render: RenderSettings = RenderSettings()
     report: ReportSettings = ReportSettings()
+    outputs: OutputSettings = OutputSettings()
+    retry: tuple[Rung, ...] = ()
+    cost: CostSettings = CostSettings()
+    job: JobSettings = JobSettings()
     ray: RaySettings = RaySettings()
 
 

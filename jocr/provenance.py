@@ -61,7 +61,9 @@ def without_secrets(data: Mapping[str, Any]) -> dict[str, Any]:
     """A copy in which every value under a key that names a password, token or secret is ``"***"`` (None stays)."""
     clean: dict[str, Any] = {}
     for key, value in data.items():
-        if isinstance(value, Mapping):
+        if key == "passwords" and isinstance(value, Mapping):
+            clean[key] = dict.fromkeys(value, "***")
+        elif isinstance(value, Mapping):
             clean[key] = without_secrets(value)
         elif value is not None and key in {"password", "secret", "token", "api_key"}:
             clean[key] = "***"

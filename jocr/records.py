@@ -36,6 +36,8 @@ REASONS: dict[str, str] = {
     "empty_output": "there is ink on the page and the model returned nothing",
     "engine_error": "the decoder failed on this page",
     "decode_timeout": "decoding passed its time limit",
+    "attempts_exhausted": "the page was begun as often as allowed, and each time its process died",
+    "nested_container": "a container inside a container is not opened",
 }
 
 
@@ -88,6 +90,8 @@ class PageInput:
     png: bytes
     instruction: str
     max_tokens: int
+    temperature: float = 0.0  # 0: greedy; above, sampled without a draft
+    seed: int = 0  # of the sampling; the same page, temperature and seed give the same text
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,11 @@ class ParsedPage:
     prompt_hash: str | None
     engine: str | None
     attempts: int = 1
+    sampling: str = "greedy"  # or "temperature 0.4, seed 1"
+    member: str = ""  # path inside the container ``uri``; empty for a plain file
+    etag: str = ""  # version of the source as its storage names it; empty where not asked
+    collection: str = ""  # first folder of the source below the root of what was given
+    key: int = 0  # identity of the page in an archive's manifest; 0 outside of one
 
     def row(self) -> dict[str, Any]:
         """The record as a flat dict of Arrow-friendly values."""

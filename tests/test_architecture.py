@@ -14,6 +14,7 @@ LAYERS = (
     {"checks", "model", "documents"},
     {"cleaning", "synth", "rewards", "decoding", "losses", "report", "vllm_plugin"},
     {"training", "evaluation", "serving", "parsing"},
+    {"archive"},
     {"pipelines", "cli", "__main__"},
     {"jobs"},
 )

@@ -26,6 +26,7 @@ TYPES: dict[str, pa.DataType] = {
     "rotation": pa.int32(),
     "dpi": pa.float64(),
     "attempts": pa.int32(),
+    "key": pa.int64(),
 }
 NULLABLE = {"reason", "stop", "tau", "acceptance", "width", "height", "rotation", "dpi", "renderer"}
 NULLABLE |= {"model", "revision", "prompt_hash", "engine"}

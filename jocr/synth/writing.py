@@ -201,7 +201,7 @@ class Writer:
         and a model then guesses where it should read."""
         if self.split != "train":
             return text
-        return " ".join(self.altered(w) if self.rng.random() < 0.6 else w for w in text.split(" "))
+        return " ".join(self.altered(w) if self.rng.random() < 0.9 else w for w in text.split(" "))
 
     def altered(self, word: str) -> str:
         """The word with one to all of its letters exchanged; marks and digits stay."""
