@@ -9,7 +9,7 @@
     OUT/attempts/<settings>/<unit>/...       which pages were in flight when an attempt began
     OUT/documents/<output>.md, OUT/documents.parquet, OUT/jsonl/..., OUT/failures.parquet, OUT/run.json, OUT/report.html
 
-``<settings>`` is a hash of all that changes what a page reads as (model, revision, prompt, sampling, rendering, ladder).
+``<settings>`` is a hash of all that changes what a page reads as: model, revision, prompt, sampling, rendering, ladder.
 """
 
 from __future__ import annotations
