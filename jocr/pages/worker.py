@@ -49,7 +49,7 @@ class Worker:
             return {**facts, "reason": error.reason, "detail": error.detail}
         return {**facts, "pages": self._reader.pages}
 
-    def render(self, *, index: int, long_side: int) -> tuple[dict[str, Any], bytes]:
+    def render(self, *, index: int, long_side: int, rotate: int = 0) -> tuple[dict[str, Any], bytes]:
         """One page of the open document: the fields of ``PageImage`` and its PNG. Raises PageError."""
         if self._reader is None:
             raise DocumentError("render_error", "no document is open")
@@ -62,6 +62,9 @@ class Worker:
             raise PageError("image_error", f"the image is damaged and shows nothing to read ({picture.damage})")
         if blank:
             picture.notes += self._reader.unseen(index)
+        if rotate:
+            picture.rgb = np.rot90(picture.rgb, -rotate // 90)
+            picture.rotation = (picture.rotation + rotate) % 360
         png = encode_png(picture.rgb)
         facts = {name: getattr(picture, name) for name in picture.__slots__ if name not in ("rgb", "damage")}
         facts |= {"height": picture.rgb.shape[0], "width": picture.rgb.shape[1], "blank": blank, "evidence": evidence}

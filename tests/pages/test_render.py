@@ -196,6 +196,41 @@ def test_a_page_beyond_the_last_and_a_senseless_size(renderer: Renderer, tmp_pat
             renderer.render(PageRef(doc, 0), long_side=long_side)
 
 
+@pytest.mark.parametrize("form", ["pdf", "png"])
+def test_a_page_may_be_turned_on_top_of_what_it_says(renderer: Renderer, tmp_path: Path, form: str) -> None:
+    data = Pdf().page(more=b"/Rotate 90").bytes() if form == "pdf" else saved_png(words_image())
+    doc, _ = opened(renderer, write(tmp_path / "page", data))
+    shots = {turn: renderer.render(PageRef(doc, 0), long_side=300, rotate=turn) for turn in (0, 90, 180, 270)}
+    own = 90 if form == "pdf" else 0
+    for turn, shot in shots.items():
+        assert isinstance(shot, PageImage)
+        assert shot.rotation == (own + turn) % 360
+        image = Image.open(io.BytesIO(shot.png))
+        assert image.size == (shot.width, shot.height)
+        turned = Image.open(io.BytesIO(shots[0].png)).rotate(-turn, expand=True)
+        assert image.tobytes() == turned.tobytes()
+    with pytest.raises(ConfigError, match="rotate"):
+        renderer.render(PageRef(doc, 0), rotate=45)
+
+
+def test_the_bytes_may_lie_elsewhere_than_the_name_says(renderer: Renderer, tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"copy{n}", saved_png(words_image(text=text))) for n, text in enumerate(("one", "two"))]
+    shots = []
+    for path in paths:
+        answer = renderer.open("s3://bucket/all.zip", path=path)
+        assert not isinstance(answer, PageFailure)
+        assert answer[0].uri == "s3://bucket/all.zip"
+        shots.append((PageRef(answer[0], 0), path))
+    pngs = {renderer.render(ref, path=path, long_side=200).png for ref, path in (*shots, *shots)}  # type: ignore[union-attr]
+    assert len(pngs) == 2
+    moved = write(tmp_path / "moved", Path(paths[0]).read_bytes())
+    os.unlink(paths[0])
+    assert isinstance(renderer.render(shots[0][0], path=moved), PageImage)
+    failure = renderer.render(shots[0][0], path=paths[0])
+    assert isinstance(failure, PageFailure)
+    assert (failure.uri, failure.reason) == ("s3://bucket/all.zip", "unreadable_file")
+
+
 def test_a_renderer_that_is_dropped_takes_its_child_along(tmp_path: Path) -> None:
     renderer = Renderer()
     opened(renderer, write(tmp_path / "one.pdf", Pdf().page().bytes()))
