@@ -7,7 +7,7 @@ the document's Markdown as a comment with its reason, so that a reader never tak
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jocr.records import (
@@ -116,10 +116,34 @@ def assemble(doc: DocRef, pages: Iterable[ParsedPage]) -> ParsedDocument:
 
 def join(pages: Iterable[ParsedPage]) -> str:
     """Markdown of a document. Each page opens with ``<!-- page N -->``; a lone page that is ok needs no marker."""
-    pages = list(pages)
-    if len(pages) == 1 and pages[0].status == "ok":
-        return pages[0].markdown + "\n"
-    return "\n\n".join(_section(page) for page in pages) + "\n"
+    return compose([(page, page.markdown) for page in pages])[0]
+
+
+def compose(pages: Sequence[tuple[ParsedPage, str]]) -> tuple[str, list[tuple[int, int]]]:
+    """Markdown of a document, and where in it each page's own text lies.
+
+    Args:
+        pages: each page with the text to show for it, which may be less than its ``markdown``; in page order.
+
+    Returns:
+        The Markdown, and (start, end) per page in characters of it: ``markdown[start:end]`` is the page's text, without
+        comments about it. A page without text has an empty span where its section ends.
+    """
+    if len(pages) == 1 and pages[0][0].status == "ok":
+        text = pages[0][1]
+        return text + "\n", [(0, len(text))]
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for page, text in pages:
+        before, text = _section(page, text)
+        if pieces:
+            before = "\n\n" + before
+        at += len(before)
+        spans.append((at, at + len(text)))
+        at += len(text)
+        pieces += [before, text]
+    return "".join([*pieces, "\n"]), spans
 
 
 def explain(page: ParsedPage) -> str:
@@ -127,13 +151,14 @@ def explain(page: ParsedPage) -> str:
     return REASONS.get(page.reason, page.reason) if page.reason else ""
 
 
-def _section(page: ParsedPage) -> str:
+def _section(page: ParsedPage, text: str) -> tuple[str, str]:
+    """What opens a page's section, and the page's text."""
     if page.status == "ok":
-        return f"<!-- page {page.page} -->\n\n{page.markdown}"
+        return f"<!-- page {page.page} -->\n\n", text
     comment = f"<!-- page {page.page}: {page.status}: {explain(page)} -->"
     if page.status == "failed":
-        return f"{comment}\n\n*[Page {page.page} could not be read: {explain(page)}.]*"
-    return f"{comment}\n\n{page.markdown}" if page.markdown else comment
+        return f"{comment}\n\n*[Page {page.page} could not be read: {explain(page)}.]*", ""
+    return (f"{comment}\n\n", text) if text else (comment, "")
 
 
 def _image_fields(image: PageImage) -> dict:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jocr.documents import Origin, assemble, failed, join, judge, transcribed
+from jocr.documents import Origin, assemble, compose, failed, join, judge, transcribed
 from jocr.records import REASONS, DocRef, PageFailure, PageImage, PageRef, ParsedPage, Transcript
 
 ORIGIN = Origin("m", "r", "p", "e")
@@ -74,3 +74,15 @@ def test_pages_that_are_not_ok_show_why():
     assert "<!-- page 1: loop: the model repeated itself; the good part before the loop is kept -->\n\ngood" in text
     assert "*[Page 2 could not be read: the page has no area.]*" in text
     assert text.endswith("<!-- page 3: blank: the image shows nothing to read -->\n")
+
+
+def test_spans_point_at_each_pages_own_text():
+    broken = failed(PageFailure(DOC.uri, DOC.sha256, 2, "render", "render_crash"), ORIGIN)
+    pages = [(page(0, "één\n\n- a"), "één\n\n- a"), (page(1, "cut", "length"), "cut"), (broken, ""), (page(3, "😀"), "less")]
+    markdown, spans = compose(pages)
+    assert [markdown[a:b] for a, b in spans] == ["één\n\n- a", "cut", "", "less"]
+    assert spans == sorted(spans)
+    assert markdown[: spans[2][0]].endswith("died on this page.]*")
+    assert compose([(page(0, "only"), "only")]) == ("only\n", [(0, 4)])
+    assert compose([])[1] == []
+    assert join([p for p, _ in pages]).startswith("<!-- page 1 -->\n\néén")
