@@ -29,7 +29,7 @@ R = TypeVar("R", bound=Recipe)
 class ModelSettings(Recipe):
     """Which checkpoint reads the pages, and how."""
 
-    name: str = "nano"  # "nano", "fake", a checkpoint directory or a hub id
+    name: str = "nano"  # "nano", "fake[:settings]", a checkpoint directory or a hub id
     depth: str = "auto"  # draft tokens per verify round: "0".."5" or "auto"
     engine: Literal["auto", "torch", "vllm"] = "auto"  # "auto": vLLM on a CUDA device where it is installed
     device: str = "auto"  # "auto", "cpu", "cuda", "cuda:1"
@@ -54,6 +54,7 @@ class RenderSettings(Recipe):
     long_side: int | None = Field(default=None, ge=64, le=8192)  # pixels; None: what the checkpoint's tiles can use
     workers: int = Field(default=1, ge=1, le=256)  # renderer processes
     page_seconds: float = Field(default=30.0, gt=0)  # time limit of one page's rendering
+    memory_mb: int = Field(default=4096, ge=256)  # memory limit of a renderer process, MiB
     password: str | None = None  # tried on every document that asks for one
     passwords: dict[str, str] = {}  # pattern of a document's uri or name (fnmatch) -> its own password; comes first
 

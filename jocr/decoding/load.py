@@ -17,7 +17,7 @@ from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.compiled_weights import fits
 from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedDepth
 from jocr.decoding.engine import Limits, TorchDecoder
-from jocr.decoding.fake import FakeDecoder
+from jocr.decoding.fake import is_fake, make_fake
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
 from jocr.decoding.torch_steps import TorchSteps
@@ -62,8 +62,8 @@ def load_decoder(
         CheckpointError: the checkpoint is not there or not whole.
         EngineError: the device is not there, or vLLM is not installed or not fit for the checkpoint.
     """
-    if model == "fake":
-        return FakeDecoder()
+    if is_fake(model):
+        return make_fake(model)
     depth = parse_depth(depth)
     if pick_engine(engine, device) == "vllm":
         directory = resolve_checkpoint(model)

@@ -105,7 +105,7 @@ def check(recipe: ParseRecipe) -> tuple[PageSelection, Plan]:
 def render_limits(recipe: ParseRecipe) -> RenderLimits:
     """The recipe's limits of one document and one page."""
     seconds = recipe.render.page_seconds
-    return RenderLimits(seconds_open=2 * seconds, seconds_page=seconds)
+    return RenderLimits(seconds_open=2 * seconds, seconds_page=seconds, memory_mb=recipe.render.memory_mb)
 
 
 def finish(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from jocr.config import ModelSettings, RenderSettings
-from jocr.decoding.fake import FakeDecoder
+from jocr.decoding.fake import is_fake, make_fake
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.documents import Origin
 from jocr.parsing.runner import Instruction
 
-FAKE = "fake"
 FAKE_SIDE = 768
 UNLIMITED = 8192  # tokens asked for where neither recipe nor checkpoint says less
 
@@ -20,8 +19,8 @@ def open_decoder(model: ModelSettings) -> Decoder:
         CheckpointError: it is not there or not whole.
         EngineError: the device is not there.
     """
-    if model.name == FAKE:
-        return FakeDecoder()
+    if is_fake(model.name):
+        return make_fake(model.name)
     from jocr.decoding.load import load_decoder
 
     depth = model.depth if model.depth == "auto" else int(model.depth)
@@ -56,7 +55,7 @@ def long_side(model: ModelSettings, render: RenderSettings) -> int:
     that a page of ordinary proportions can use (a grid of 2 x 3)."""
     if render.long_side is not None:
         return render.long_side
-    if model.name == FAKE:
+    if is_fake(model.name):
         return FAKE_SIDE
     from jocr.model.hub import resolve_checkpoint
     from jocr.pages.tiles import ProcessorConfig
