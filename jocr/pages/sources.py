@@ -6,14 +6,14 @@ import fnmatch
 import glob
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jocr import storage
 from jocr.errors import ConfigError, StorageError
 from jocr.pages.sniff import EXTENSIONS, SNIFF_BYTES, sniff
 
-__all__ = ["Skipped", "SourceFile", "discover", "sniff"]
+__all__ = ["Skipped", "Source", "SourceFile", "common_root", "discover", "expand", "relative", "sniff", "special"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,15 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class Source:
+    """One source as given, and the files behind it, found when they are asked for."""
+
     base: str  # names are relative to the common root of all bases
     files: Iterator[str]
     given: str
+
+
+Lister = Callable[[str], Iterator[str]]
 
 
 def discover(sources: Sequence[str]) -> Iterator[SourceFile | Skipped]:
@@ -55,11 +60,11 @@ def discover(sources: Sequence[str]) -> Iterator[SourceFile | Skipped]:
     """
     if not sources:
         raise ConfigError("no source given; name at least one file, folder or pattern")
-    return _discover([_expand(source) for source in sources])
+    return _discover([expand(source) for source in sources])
 
 
-def _discover(sources: list[_Source]) -> Iterator[SourceFile | Skipped]:
-    root = _common_root([source.base for source in sources])
+def _discover(sources: list[Source]) -> Iterator[SourceFile | Skipped]:
+    root = common_root([source.base for source in sources])
     seen: set[str] = set()
     names: set[str] = set()
     for source in sources:
@@ -77,8 +82,8 @@ def _discover(sources: list[_Source]) -> Iterator[SourceFile | Skipped]:
 def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
     claimed = EXTENSIONS.get(uri.rsplit(".", 1)[-1].lower()) if "." in os.path.basename(uri) else None
     try:
-        if not storage.is_s3(uri) and (special := _special(uri)):
-            return Skipped(uri, *special)
+        if not storage.is_s3(uri) and (kind := special(uri)):
+            return Skipped(uri, *kind)
         head = storage.read_bytes(uri, SNIFF_BYTES)
     except (OSError, StorageError) as error:
         if claimed is None:
@@ -87,10 +92,10 @@ def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
     if claimed is None and sniff(head) is None:
         reason = "not_a_document" if head else "empty_file"
         return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
-    return SourceFile(uri, _unique(_relative(uri, root), uri, names))
+    return SourceFile(uri, _unique(relative(uri, root), uri, names))
 
 
-def _special(path: str) -> tuple[str, str] | None:
+def special(path: str) -> tuple[str, str] | None:
     """Reason and detail of what is no regular file: opening a pipe or a device could wait for ever."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
@@ -105,14 +110,15 @@ def _unique(name: str, uri: str, names: set[str]) -> str:
     return name
 
 
-def _relative(uri: str, root: str) -> str:
+def relative(uri: str, root: str) -> str:
+    """A file's name: its path below ``root``, byte for byte."""
     if storage.is_s3(uri):
         return uri.removeprefix(root).lstrip("/") if root and uri.startswith(root) else uri.removeprefix("s3://")
     path = os.path.abspath(uri)
     return os.path.relpath(path, root) if root else path.lstrip("/")
 
 
-def _common_root(bases: list[str]) -> str:
+def common_root(bases: list[str]) -> str:
     """The deepest folder above all bases; empty where local and remote sources are mixed."""
     remote = [storage.is_s3(base) for base in bases]
     if any(remote) and not all(remote):
@@ -123,17 +129,26 @@ def _common_root(bases: list[str]) -> str:
     return f"s3://{common}" if common else ""
 
 
-def _expand(source: str) -> _Source:
+def expand(source: str, list_remote: Lister = storage.list_files) -> Source:
+    """The files behind one source; the rules of ``discover``, without a look into the files.
+
+    Args:
+        source: a path, folder, glob or ``s3://`` URI.
+        list_remote: lists an ``s3://`` prefix; what it yields comes through as it is.
+
+    Raises:
+        ConfigError: no such path, or a pattern that matches nothing.
+    """
     if storage.is_s3(source):
-        return _expand_s3(source)
+        return _expand_s3(source, list_remote)
     if os.path.isdir(source):
-        return _Source(source, _visible(storage.list_files(source, everything=True), source), source)
+        return Source(source, _visible(storage.list_files(source, everything=True), source), source)
     if os.path.lexists(source):
-        return _Source(os.path.dirname(source) or ".", iter([source]), source)
+        return Source(os.path.dirname(source) or ".", iter([source]), source)
     if glob.has_magic(source):
         matches = sorted(glob.iglob(source, recursive=True), key=os.fsencode)
         if matches:
-            return _Source(_fixed_part(source), _expand_matches(matches), source)
+            return Source(_fixed_part(source), _expand_matches(matches), source)
         raise ConfigError(f"the pattern {source!r} matches nothing here ({os.getcwd()}); check it, or quote it less")
     raise ConfigError(f"no such file or folder: {source!r} (looked in {os.getcwd()}); check the path")
 
@@ -160,21 +175,21 @@ def _fixed_part(pattern: str) -> str:
     return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
 
 
-def _expand_s3(source: str) -> _Source:
+def _expand_s3(source: str, list_remote: Lister) -> Source:
     _, key = storage.split_s3(source)
     if glob.has_magic(key) and not storage.exists(source):
         prefix = source[: min(source.index(mark) for mark in "*?[" if mark in source)]
         depth = None if "**" in source else source.count("/")  # a single star does not cross folders
         matching = (
             uri
-            for uri in storage.list_files(prefix)
+            for uri in list_remote(prefix)
             if fnmatch.fnmatchcase(uri, source) and depth in (None, uri.count("/"))
         )
-        return _Source(prefix.rpartition("/")[0], _without_hidden(matching, prefix), source)
+        return Source(prefix.rpartition("/")[0], _without_hidden(matching, prefix), source)
     if key and not key.endswith("/") and storage.exists(source):
-        return _Source(source.rpartition("/")[0], iter([source]), source)
+        return Source(source.rpartition("/")[0], iter([source]), source)
     folder = source if source.endswith("/") else source + "/"
-    return _Source(folder.rstrip("/"), _without_hidden(storage.list_files(folder), folder), source)
+    return Source(folder.rstrip("/"), _without_hidden(list_remote(folder), folder), source)
 
 
 def _without_hidden(uris: Iterator[str], prefix: str) -> Iterator[str]:
