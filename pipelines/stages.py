@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from jocr.errors import JocrError
+
 RECORD = "record"
 ATTEMPTS = 2  # retries of a task whose process died; more would run a deadly page for ever
+BLOCKS = 4096  # most input blocks, where a run does not say: beyond it, planning costs the driver more than it spreads
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class FunctionStage:
     function: Callable[[Any], Iterable[Any]]
     cpus: float = 1.0
     batch: int = 16  # records per call into Python; does not change the result
+    tasks: int | None = None  # at a time; None: as Ray finds room
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,9 @@ class ActorStage:
     cpus: float = 1.0
     gpus: float = 0.0
     batch: int = 64
+    max_actors: int | None = None  # let the pool grow to so many; None: it stays as it is
+    calls: int = 1  # batches that one actor works on at a time, a thread each; above 1 what is called must stand that
+    retries: int | None = ATTEMPTS  # of a batch whose actor died; None: endless, where the stage itself ends them
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,11 @@ def run_local(records: Iterable[Any], stages: Sequence[Stage]) -> Iterator[Any]:
     return stream
 
 
-def run_ray(records: Sequence[Any], stages: Sequence[Stage]) -> Iterator[Any]:
+def run_ray(records: Sequence[Any], stages: Sequence[Stage], *, blocks: int | None = 64) -> Iterator[Any]:
     """The pipeline on the Ray cluster this process is connected to. Output order is not input order.
+
+    Args:
+        blocks: input blocks, which are the units of scheduling; None for one per record, at most ``BLOCKS``.
 
     Raises:
         the first error of a stage, when its retries are used up.
@@ -82,7 +93,7 @@ def run_ray(records: Sequence[Any], stages: Sequence[Stage]) -> Iterator[Any]:
     if not records:
         return
     rows = [{RECORD: pickle.dumps(record)} for record in records]
-    dataset = ray.data.from_items(rows, override_num_blocks=min(len(rows), 64))
+    dataset = ray.data.from_items(rows, override_num_blocks=min(len(rows), blocks or BLOCKS))
     for stage in stages:
         dataset = _attach(dataset, stage)
     for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
@@ -100,17 +111,34 @@ def _local(stage: FunctionStage | ActorStage | SinkStage, stream: Iterator[Any])
 
 
 def _attach(dataset: Any, stage: Stage) -> Any:
-    from ray.data import ActorPoolStrategy
+    from ray.data import TaskPoolStrategy
 
     if isinstance(stage, Spread):
         return dataset.repartition(target_num_rows_per_block=stage.records)
-    common = {"batch_size": stage.batch, "batch_format": "pyarrow", "num_cpus": stage.cpus}
+    common: dict[str, Any] = {"batch_size": stage.batch, "batch_format": "pyarrow", "num_cpus": stage.cpus}
     if isinstance(stage, ActorStage):
-        pool = ActorPoolStrategy(size=stage.actors)
-        retries = {"max_restarts": ATTEMPTS, "max_task_retries": ATTEMPTS}
-        common |= {"fn_constructor_args": (stage,), "compute": pool, "num_gpus": stage.gpus or None}
-        return _map(dataset, type(stage.name, (_Actor,), {}), common, retries)
+        retries = -1 if stage.retries is None else stage.retries
+        common |= {"fn_constructor_args": (stage,), "compute": _pool(stage), "num_gpus": stage.gpus or None}
+        actor = type(stage.name, (_Actor,), {})
+        return _map(dataset, actor, common, {"max_restarts": retries, "max_task_retries": retries})
+    if isinstance(stage, FunctionStage) and stage.tasks is not None:
+        common["compute"] = TaskPoolStrategy(size=stage.tasks)
     return _map(dataset, _task(stage), common, {"max_retries": ATTEMPTS})
+
+
+def _pool(stage: ActorStage) -> Any:
+    """Sizes are given explicitly: a pool of GPU actors does not grow from nothing. One batch more than an actor works
+    on waits at it, so that it never idles for the driver's sake."""
+    from ray.data import ActorPoolStrategy
+
+    return ActorPoolStrategy(
+        min_size=stage.actors,
+        max_size=max(stage.actors, stage.max_actors or stage.actors),
+        initial_size=stage.actors,
+        max_concurrent_calls_per_actor=stage.calls,
+        max_tasks_in_flight_per_actor=stage.calls + 1,
+        enable_true_multi_threading=stage.calls > 1,
+    )
 
 
 def _map(dataset: Any, function: Any, common: dict[str, Any], retries: dict[str, int]) -> Any:
@@ -150,12 +178,13 @@ class _Counted:
 
     stage: ActorStage
     _made: Callable[[Iterable[Any]], Iterator[Any]] | None = field(default=None, init=False)
+    _making: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __call__(self, batch: list[Any]) -> Iterator[Any]:
-        if self._made is None:
-            self._made = self.stage.factory()
+        with self._making:
+            made = self._made = self._made or self.stage.factory()
         given = 0
-        for record in self._made(batch):
+        for record in made(batch):
             given += 1
             yield record
         if given != len(batch):
@@ -184,3 +213,14 @@ def _pack(record: Any) -> pa.Table:
 def _unpack(batch: pa.Table) -> Iterator[Any]:
     for value in batch[RECORD]:
         yield pickle.loads(value.as_py())
+
+
+def project_error(error: BaseException | None) -> JocrError | None:
+    """The error of this project behind ``error``: Ray wraps what a task raises, once or more."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, JocrError):
+            return error
+        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+    return None
