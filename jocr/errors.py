@@ -7,6 +7,7 @@ JocrError
 │   └── PageError      one page of an open document cannot be turned into an image
 ├── CheckpointError    a checkpoint directory does not hold what the model needs
 ├── EngineError        a decoder cannot start or died
+├── LedgerError        an archive's result and its ledger disagree, or a unit's rows are not its pages
 ├── MarkupError        text has no such structure (for example: no table in this HTML)
 └── UnscoredError      a score could not be computed within its limits: never the same as a score of zero
 """
@@ -53,6 +54,10 @@ class CheckpointError(JocrError):
 
 class EngineError(JocrError):
     """A decoder cannot start or died."""
+
+
+class LedgerError(JocrError):
+    """An archive's result and its ledger disagree, or a unit's rows are not exactly its pages."""
 
 
 class MarkupError(JocrError):
