@@ -14,6 +14,7 @@ REPO = Path(__file__).resolve().parents[1]
 RECIPES = sorted((REPO / "jobs" / "recipes").glob("*.toml"))
 KINDS = {  # first word of the file name -> module of the job, where its type is
     "parse": ("jobs.parse", "jocr.config:ParseRecipe"),
+    "inventory": ("jobs.inventory", "jocr.config:ParseRecipe"),
     "nano": ("jobs.train_nano", "jocr.training.recipe:NanoRecipe"),
     "fit": ("jobs.fit_draft", "jocr.training.recipe:NanoRecipe"),
 }

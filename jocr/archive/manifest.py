@@ -18,14 +18,15 @@ import pyarrow.parquet as pq
 from jocr import storage
 from jocr.archive.groups import Keys
 from jocr.archive.layout import MANIFEST, ManifestPage, place
-from jocr.archive.names import original
+from jocr.archive.names import to_list
 from jocr.errors import StorageError
 
 PART_ROWS = 50_000  # a part is closed at the first group that ends beyond so many rows
 ROW_GROUP = 8_192
 NAMES = ("uri", "member", "name", "output", "collection", "etag", "detail")  # columns in stored form
 _TYPES = {"key": pa.int64(), "size": pa.int64(), "index": pa.int32(), "pages": pa.int32(), "group": pa.int32()}
-SCHEMA = pa.schema([pa.field(f.name, _TYPES.get(f.name, pa.string()), f.name == "reason") for f in fields(ManifestPage)])
+_COLUMNS = [field.name for field in fields(ManifestPage)]
+SCHEMA = pa.schema([pa.field(name, _TYPES.get(name, pa.string()), name == "reason") for name in _COLUMNS])
 SKIPPED = pa.schema([pa.field(name, pa.string(), False) for name in ("uri", "member", "etag", "reason", "detail")])
 
 
@@ -90,11 +91,8 @@ def load(out: str, manifest_id: str) -> ManifestInfo:
 
 def latest(out: str) -> ManifestInfo | None:
     """The manifest made last, or None."""
-    folder = place(out, MANIFEST)
-    if not storage.is_s3(folder) and not storage.exists(folder):
-        return None
-    names = (uri.rpartition("/")[2] for uri in storage.list_files(folder if not storage.is_s3(folder) else folder + "/"))
-    found = [load(out, name.removesuffix(".json")) for name in names if name.endswith(".json")]
+    uris = (entry.uri for entry in storage.list_below(place(out, MANIFEST)) if entry.uri.endswith(".json"))
+    found = [load(out, uri.rpartition("/")[2].removesuffix(".json")) for uri in uris]
     return max(found, key=lambda info: (info.created, info.id), default=None)
 
 
@@ -137,10 +135,8 @@ def read_rows(part: str, start: int, stop: int) -> pa.Table:
 
 def to_pages(table: pa.Table) -> list[ManifestPage]:
     """Rows of a part as records, with their original names."""
-    rows = []
-    for row in table.to_pylist():
-        rows.append(ManifestPage(**{key: original(row[key]) if key in NAMES else row[key] for key in SCHEMA.names}))
-    return rows
+    columns = [to_list(table[name]) if name in NAMES else table[name].to_pylist() for name in SCHEMA.names]
+    return [ManifestPage(*values) for values in zip(*columns, strict=True)]
 
 
 @lru_cache(maxsize=4)

@@ -181,9 +181,7 @@ def _expand_s3(source: str, list_remote: Lister) -> Source:
         prefix = source[: min(source.index(mark) for mark in "*?[" if mark in source)]
         depth = None if "**" in source else source.count("/")  # a single star does not cross folders
         matching = (
-            uri
-            for uri in list_remote(prefix)
-            if fnmatch.fnmatchcase(uri, source) and depth in (None, uri.count("/"))
+            uri for uri in list_remote(prefix) if fnmatch.fnmatchcase(uri, source) and depth in (None, uri.count("/"))
         )
         return Source(prefix.rpartition("/")[0], _without_hidden(matching, prefix), source)
     if key and not key.endswith("/") and storage.exists(source):

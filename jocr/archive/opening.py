@@ -1,0 +1,171 @@
+"""Opening files for an inventory: the documents in each, how many pages they have, or why they do not open.
+
+A container is listed and its members opened one after another; one member at a time lies unpacked on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jocr import storage
+from jocr.archive.collect import output_of
+from jocr.archive.containers import Member, SkippedMember, extract_run, members, sniff_container
+from jocr.archive.inventory import Document, password_for
+from jocr.archive.listing import File
+from jocr.config import ParseRecipe
+from jocr.errors import DocumentError, StorageError
+from jocr.pages.render import Renderer
+from jocr.pages.sniff import EXTENSIONS, SNIFF_BYTES, sniff
+from jocr.records import PageFailure
+
+CONTAINERS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".warc", ".warc.gz")
+
+
+def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[Document]) -> Iterator[Document]:
+    """The documents in a file: one for a plain file, any number for a container, a skipped one for anything else.
+
+    Args:
+        known: what an earlier inventory found at this uri; taken over where the version is the same and all opened.
+    """
+    if not file.reason and not file.etag:
+        file = _versioned(file)
+    if file.reason:
+        yield _skipped(file, file.reason, file.detail)
+    elif known and all(_good(document, file) for document in known):
+        yield from (_renamed(document, file) for document in known)
+    elif _extension(file.name) in EXTENSIONS:
+        yield _opened(file, recipe, renderer)
+    else:
+        yield from _judged(file, recipe, renderer)
+
+
+def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+    """A file whose extension says nothing, by its first bytes."""
+    claimed = file.name.lower().endswith(CONTAINERS)
+    try:
+        head = storage.read_bytes(file.uri, SNIFF_BYTES)
+    except (OSError, StorageError) as error:
+        yield (_failed if claimed else _skipped)(file, "unreadable_file", str(error))
+        return
+    if sniff(head) is not None:
+        yield _opened(file, recipe, renderer)
+    elif sniff_container(head) is not None:
+        yield from _unpacked(file, recipe, renderer)
+    else:
+        reason = "not_a_document" if head else "empty_file"
+        detail = f"its first bytes are {head[:8]!r}" if head else "it has no bytes"
+        yield (_failed if claimed else _skipped)(file, reason, detail)
+
+
+def _unpacked(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+    with TemporaryDirectory(prefix="jocr-members-") as folder:
+        path = Path(file.uri)
+        if storage.is_s3(file.uri):
+            path = Path(folder, "container")
+            try:
+                storage.download(file.uri, str(path), limit=int(recipe.job.spool_gb * 1e9))
+            except (OSError, StorageError) as error:
+                yield _failed(file, "unreadable_file", str(error))
+                return
+        yield from _members(file, path, Path(folder, "member"), recipe, renderer)
+
+
+def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+    """Every member in the container's order: a member's place among the others tells where it is put together."""
+    limit = int(recipe.job.member_gb * 1e9)
+
+    def password(name: str) -> str | None:
+        return password_for(recipe, file.uri, f"{file.name}/{name}")
+
+    found = list(members(path, limit_bytes=limit, password=password))
+    wanted = [item for item in found if isinstance(item, Member) and item.reason is None]
+    documents: dict[str, Document] = {}
+    for member, error in extract_run(path, wanted, lambda _: target, limit_bytes=limit, password=password):
+        documents[member.id] = _member(file, member, error, target, recipe, renderer)
+        target.unlink(missing_ok=True)
+    for item in found:
+        if isinstance(item, SkippedMember):
+            yield replace(_skipped(file, item.reason, item.detail), member=item.name)
+        elif not item.id:
+            yield _failed(file, item.reason or "corrupt", item.detail)
+        elif item.reason is not None:
+            yield replace(_inside(file, item), reason=item.reason, detail=item.detail)
+        else:
+            yield documents[item.id]
+
+
+def _member(
+    file: File, member: Member, error: DocumentError | None, path: Path, recipe: ParseRecipe, renderer: Renderer
+) -> Document:
+    document = _inside(file, member)
+    if error is not None:
+        return replace(document, reason=error.reason, detail=error.detail)
+    return _filled(document, file.uri, str(path), recipe, renderer)
+
+
+def _inside(file: File, member: Member) -> Document:
+    name = f"{file.name}/{member.id}"
+    collection, size = file.collection, max(member.size, 0)
+    return Document(file.uri, member.id, name, output_of(name), collection, file.etag, "", size, "", 0, "", "")
+
+
+def _opened(file: File, recipe: ParseRecipe, renderer: Renderer) -> Document:
+    return _filled(_plain(file), file.uri, None, recipe, renderer)
+
+
+def _filled(document: Document, uri: str, path: str | None, recipe: ParseRecipe, renderer: Renderer) -> Document:
+    """The document with what its bytes say; a failure that may pass gets a second try."""
+    password = password_for(recipe, document.uri, document.name)
+    result = renderer.open(uri, password=password, path=path)
+    if isinstance(result, PageFailure) and result.retryable:
+        result = renderer.open(uri, password=password, path=path)
+    if isinstance(result, PageFailure):
+        return replace(document, sha256=result.sha256 or "", reason=result.reason, detail=result.detail)
+    doc, pages = result
+    document = replace(document, sha256=doc.sha256, size=doc.size, kind=doc.kind, pages=max(pages, 0))
+    if pages < 1:
+        return replace(document, reason="no_pages", detail="the document says it has no pages")
+    return document
+
+
+def _plain(file: File) -> Document:
+    output = output_of(file.name)
+    return Document(file.uri, "", file.name, output, file.collection, file.etag, "", file.size, "", 0, "", "")
+
+
+def _failed(file: File, reason: str, detail: str) -> Document:
+    return replace(_plain(file), reason=reason, detail=detail)
+
+
+def _skipped(file: File, reason: str, detail: str) -> Document:
+    return Document(file.uri, "", "", "", "", file.etag, "", 0, "", 0, reason, detail, True)
+
+
+def _good(document: Document, file: File) -> bool:
+    """Whether what was found before still holds: same version, and nothing that another try could mend."""
+    same = bool(file.etag) and document.uri == file.uri and document.etag == file.etag
+    return same and (not document.reason or (document.skipped and document.reason != "unreadable_file"))
+
+
+def _renamed(document: Document, file: File) -> Document:
+    """The document as it is called under this run's sources."""
+    if document.skipped:
+        return replace(_skipped(file, document.reason, document.detail), member=document.member)
+    name = f"{file.name}/{document.member}" if document.member else file.name
+    return replace(document, name=name, output=output_of(name), collection=file.collection)
+
+
+def _versioned(file: File) -> File:
+    """A file that was named by a list: its version is asked for now."""
+    try:
+        return replace(file, etag=storage.etag(file.uri))
+    except (OSError, StorageError):
+        return file  # opening it says what is wrong
+
+
+def _extension(name: str) -> str:
+    last = name.rpartition("/")[2]
+    return last.rpartition(".")[2].lower() if "." in last else ""

@@ -1,0 +1,193 @@
+"""The inventory on Ray Data: the driver lists, tasks open documents, and the manifest is put together in listing order.
+
+Listing and answers travel as small tables below ``OUT/manifest/.open``, a chunk of neighbouring files each, named by
+their content: an inventory that was stopped finds what its tasks had finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jocr import storage
+from jocr.archive import collect, inventory, manifest
+from jocr.archive.assemble import assemble
+from jocr.archive.layout import MANIFEST, place
+from jocr.archive.listing import list_sources
+from jocr.archive.manifest import ManifestInfo
+from jocr.archive.opening import open_file
+from jocr.archive.reuse import Earlier, Index, Rows, earlier
+from jocr.config import ParseRecipe
+from jocr.errors import ConfigError, JocrError, StorageError
+from jocr.pages.render import Renderer, RenderLimits
+from jocr.parsing.command import render_limits
+from jocr.parsing.plan import PageSelection
+from pipelines.stages import FunctionStage, Spread, Stage, run_ray
+
+WORK = ".open"
+Runner = Callable[[Sequence[Any], Sequence[Stage]], Iterable[Any]]
+Progress = Callable[[int, int | None], None]  # files listed, files opened; None while listing
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Neighbouring files of the listing: where their table lies, and where their rows in an earlier manifest do."""
+
+    number: int
+    uri: str
+    files: int
+    rows: tuple[tuple[Rows, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a task tells the driver: counts, and where the rest lies."""
+
+    number: int
+    uri: str
+    files: int
+    documents: int
+
+
+def run_inventory(
+    recipe: ParseRecipe, progress: Progress | None = None, *, run: Runner = run_ray, attempts: int = 3
+) -> ManifestInfo:
+    """List ``recipe.sources``, open what is new or changed, write the manifest below ``recipe.out``.
+
+    Args:
+        recipe: sources, out, pages, render and ray.unit count.
+        progress: told how many files are listed and opened; None for a line on standard error.
+        run: ``run_ray`` on the cluster this process is connected to, or ``run_local``.
+
+    Raises:
+        ConfigError: a source that is not there or cannot be listed, an output not writable, names that collide;
+            all found before any document is opened.
+        StorageError: ``out`` failed later.
+    """
+    PageSelection.parse(recipe.pages)
+    if not recipe.out:
+        raise ConfigError("no result directory: set out to a folder or an s3:// prefix")
+    told = progress or Line()
+    with TemporaryDirectory(prefix="jocr-inventory-") as folder:
+        files = list_sources(recipe.sources, recipe.out)
+        listing = collect.collect(files, Path(folder), lambda listed: told(listed, None))
+        _check_writable(recipe.out)
+        for attempt in range(attempts):
+            try:
+                return _inventory(recipe, listing, told, run)
+            except FileNotFoundError:  # another driver finished the same work and cleared it: its manifest has it
+                if attempt == attempts - 1:
+                    raise
+    raise AssertionError("unreachable")
+
+
+def _inventory(recipe: ParseRecipe, listing: collect.Listing, told: Progress, run: Runner) -> ManifestInfo:
+    before = manifest.latest(recipe.out)
+    chunks = list(_write_chunks(recipe.out, listing, Index(before)))
+    task = partial(open_chunk, recipe=recipe, before=earlier(before) if before else None)
+    stages: list[Stage] = [Spread(1), FunctionStage("open", task, batch=1)]
+    answers: list[Opened] = []
+    for answer in run(chunks, stages):
+        answers.append(answer)
+        told(len(listing), sum(a.files for a in answers))
+    answers.sort(key=lambda answer: answer.number)
+    if len(answers) != len(chunks):
+        raise JocrError(f"{len(chunks)} chunks of files went out and {len(answers)} came back")
+    info = assemble(
+        lambda: (_read(answer.uri) for answer in answers),
+        recipe.out,
+        unit=recipe.ray.unit,
+        sources=recipe.sources,
+        selection=recipe.pages,
+    )
+    for uri in (*(chunk.uri for chunk in chunks), *(answer.uri for answer in answers)):
+        storage.delete(uri)
+    return info
+
+
+def _check_writable(out: str) -> None:
+    try:
+        storage.check_writable(out)
+    except StorageError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _write_chunks(out: str, listing: collect.Listing, index: Index) -> Iterator[Chunk]:
+    for number, files in enumerate(listing.chunks()):
+        data = _parquet(collect.to_table(files))
+        uri = place(out, MANIFEST, WORK, f"{hashlib.sha256(data).hexdigest()[:24]}.files.parquet")
+        storage.atomic_write(uri, data)
+        yield Chunk(number, uri, len(files), tuple(tuple(index.rows(file.uri)) for file in files))
+
+
+def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> Iterator[Opened]:
+    """The task: open every file of a chunk, write what is found beside it."""
+    renderer, selection = _renderer(render_limits(recipe)), PageSelection.parse(recipe.pages)
+    uri = chunk.uri.removesuffix(".files.parquet") + ".documents.parquet"
+    unfinished = _finished(uri)
+    found: list[inventory.Document] = []
+    for file, rows in zip(collect.from_table(_read(chunk.uri)), chunk.rows, strict=True):
+        known = unfinished.get(file.uri) or (before.documents(file.uri, list(rows)) if before else [])
+        found += open_file(file, recipe, renderer, known)
+    storage.atomic_write(uri, _parquet(inventory.to_table(found, selection)))
+    yield Opened(chunk.number, uri, chunk.files, len(found))
+
+
+def _finished(uri: str) -> dict[str, list[inventory.Document]]:
+    """What a task that was stopped, or an inventory that was, had found out about these files."""
+    found: dict[str, list[inventory.Document]] = {}
+    if storage.exists(uri):
+        for document in inventory.from_table(_read(uri)):
+            found.setdefault(document.uri, []).append(document)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _renderer(limits: RenderLimits) -> Renderer:
+    """One renderer per worker process, whose child serves task after task."""
+    return Renderer(limits)
+
+
+def _parquet(table: pa.Table) -> bytes:
+    target = io.BytesIO()
+    pq.write_table(table, target, compression="zstd")
+    return target.getvalue()
+
+
+def _read(uri: str) -> pa.Table:
+    return pq.read_table(io.BytesIO(storage.read_bytes(uri)))
+
+
+class Line:
+    """How many files are listed and opened, on standard error, at most once a second and at the end."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, listed: int, opened: int | None) -> None:
+        if opened == listed or time.monotonic() >= self._next:
+            self._next = time.monotonic() + 1.0
+            more = "" if opened is None else f", {opened} opened"
+            print(f"{listed} files listed{more}", file=sys.stderr)
+
+
+def describe(info: ManifestInfo) -> str:
+    """Counts by kind and reason, for people."""
+    lines = [f"{info.pages} pages in {info.documents} documents, {info.groups} units; manifest {info.id}"]
+    for title, counts in (("kinds", info.kinds), ("not opened", info.reasons), ("left out", info.skipped_reasons)):
+        if counts:
+            lines.append(f"{title}: " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    if info.skipped:
+        lines.append(f"what was left out is listed in {info.skipped_uri}")
+    return "\n".join(lines)
