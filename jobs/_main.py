@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
-from jocr.config import Recipe, load
-from jocr.errors import ConfigError, JocrError
+from jocr.config import Recipe, load, parse_set
+from jocr.errors import ConfigError
+from pipelines.stages import project_error as user_error
+
+__all__ = ["main", "user_error"]
 
 R = TypeVar("R", bound=Recipe)
 
 
-def main(recipe: type[R], run: Callable[[R], int], doc: str | None, argv: Sequence[str] | None = None) -> None:
-    """``python -m jobs.NAME [RECIPE.toml] [--set KEY=VALUE]...``; exits with what ``run`` returns."""
-    parser = argparse.ArgumentParser(description=doc)
+class Terminated(BaseException):
+    """SIGTERM, as an exception: what is open is closed on the way out."""
+
+
+def main(
+    recipe: type[R],
+    run: Callable[[R], int],
+    doc: str | None,
+    argv: Sequence[str] | None = None,
+    *,
+    stopped: str = "stopped; nothing was written",
+    shortcuts: Mapping[str, str] | None = None,
+) -> None:
+    """``python -m jobs.NAME [RECIPE.toml] [--set KEY=VALUE]...``; exits with what ``run`` returns.
+
+    Args:
+        stopped: what to say on Ctrl-C and SIGTERM.
+        shortcuts: options of their own for some settings: name of the option -> key.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", nargs="?", help="TOML file; without it, the defaults")
     parser.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a setting")
-    given = parser.parse_args(argv)
+    for option, key in (shortcuts or {}).items():
+        parser.add_argument(f"--{option}", dest=key, metavar=option.rpartition("-")[2].upper(), help=f"same as {key}=")
+    given = vars(parser.parse_args(argv))
+    own = {key: _value(given[key]) for key in (shortcuts or {}).values() if given[key] is not None}
     try:
-        sys.exit(run(load(recipe, given.recipe, given.sets)))
+        signal.signal(signal.SIGTERM, _terminate)
+        sys.exit(run(load(recipe, given["recipe"], given["sets"], own)))
     except KeyboardInterrupt:
-        _stop("stopped; nothing was written", 130)
+        _stop(stopped, 130)
+    except Terminated:
+        _stop(stopped, 143)
     except Exception as error:
         cause = user_error(error)
         if cause is None:
@@ -30,17 +57,14 @@ def main(recipe: type[R], run: Callable[[R], int], doc: str | None, argv: Sequen
         _stop(str(cause), 2 if isinstance(cause, ConfigError) else 1)
 
 
-def user_error(error: BaseException | None) -> JocrError | None:
-    """The error of this project behind ``error``: Ray wraps what a task raises, once or more."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, JocrError):
-            return error
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
-    return None
+def _value(text: str) -> Any:
+    return parse_set(f"key={text}")[1]
 
 
-def _stop(message: str, code: int) -> None:
+def _terminate(*_: object) -> NoReturn:
+    raise Terminated
+
+
+def _stop(message: str, code: int) -> NoReturn:
     print(f"jobs: {message}", file=sys.stderr)
     sys.exit(code)

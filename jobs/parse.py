@@ -1,49 +1,38 @@
-"""Parse documents on Ray: ``python -m jobs.parse jobs/recipes/parse.toml --set out=out``.
+"""Parse an archive on Ray: ``python -m jobs.parse jobs/recipes/parse.toml --set out=out``.
 
 Alone it starts Ray on this machine; under ``ray job submit -- python -m jobs.parse ...`` or with ``RAY_ADDRESS`` it
-uses that cluster, whose nodes must see the sources and the result directory under the same paths.
+uses that cluster, whose nodes must see local sources and results under the same paths. The same command again goes on
+where the last one ended, whatever ended it: what is committed is not read again.
+
+Exit codes: 0 every page has its row, 1 the machinery failed, 2 bad settings, 3 more pages failed than ``fail_above``,
+4 the budget is spent and pages are left, 130 and 143 stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
-import time
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from jobs._main import main
+from jocr.archive import run as archive
+from jocr.archive.run import Summary
 from jocr.config import ParseRecipe
-from jocr.decoding.protocol import Decoder, EngineInfo
-from jocr.parsing import engine
-from jocr.parsing.command import Summary, check
-from jocr.parsing.output import ResultDirectory
-from jocr.parsing.plan import Plan
-from pipelines.parse import Receipt, collect, stages
-from pipelines.stages import run_ray
+from pipelines.parse import MakeDecoder, on_ray, parse_archive
+
+STOPPED = "stopped; what is committed stays, and the same command goes on from there"
 
 
-def run(recipe: ParseRecipe, make_decoder: Callable[[], Decoder] | None = None) -> Summary:
+def run(recipe: ParseRecipe, make_decoder: MakeDecoder | None = None) -> Summary:
     """Parse ``recipe.sources`` into ``recipe.out`` on Ray.
 
     Raises:
         ConfigError: bad settings, before Ray is started.
-        JocrError: as ``jocr.parsing.command.parse``.
+        JocrError: as ``pipelines.parse.parse_archive``.
     """
-    selection, plan = check(recipe)
-    with ResultDirectory(Path(recipe.out), force=recipe.force) as out:
-        connect(recipe.ray.address)
-        started = time.monotonic()
-        make_decoder = make_decoder or partial(engine.open_decoder, recipe.model)
-        receipts = []
-        for receipt in run_ray(plan.documents, stages(recipe, selection, out.work, make_decoder)):
-            receipts.append(receipt)
-            _tell(receipts, started)
-        seconds = time.monotonic() - started
-        return _collect(recipe, plan, out, receipts, seconds)
+    archive.check(recipe)
+    connect(recipe.ray.address)
+    return parse_archive(recipe, on_ray(recipe), make_decoder)
 
 
 def connect(address: str | None) -> None:
@@ -58,36 +47,27 @@ def connect(address: str | None) -> None:
             ray.init(address=address or "auto", **quiet)
         else:
             ray.init(num_cpus=max(4, os.cpu_count() or 1), include_dashboard=False, **quiet)
-    ray.data.DataContext.get_current().enable_progress_bars = sys.stderr.isatty()
+    ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
 
 
-def _collect(recipe: ParseRecipe, plan: Plan, out: ResultDirectory, receipts: list[Receipt], seconds: float) -> Summary:
-    import ray
-
-    info = next((receipt.info for receipt in receipts if receipt.info), _unasked(recipe))
-    parts = [receipt.part for receipt in receipts]
-    task = ray.remote(num_cpus=1, max_retries=0)(collect)
-    return ray.get(task.remote(recipe, plan, out, parts, seconds, info))
-
-
-def _unasked(recipe: ParseRecipe) -> EngineInfo:
-    """No page was selected, so no decoder said what it is."""
-    model = recipe.model
-    return EngineInfo(model.name, "", "", model.device, model.dtype or "", model.depth, "")
-
-
-def _tell(receipts: list[Receipt], started: float) -> None:
-    pages, failed = sum(r.rows for r in receipts), sum(r.failed for r in receipts)
-    speed = pages / max(time.monotonic() - started, 1e-9)
-    print(f"{pages} pages written, {failed} failed, {speed:.2f} pages/s", file=sys.stderr)
+def show(summary: Summary) -> str:
+    """Counts, speed and the paths a person opens next."""
+    counts = ", ".join(f"{n} {status}" for status, n in sorted(summary.counts.items()))
+    speed = summary.pages_read / summary.seconds if summary.seconds else 0.0
+    lines = [f"{summary.pages} pages: {counts or 'none done'}"]
+    lines += [f"  {n} x {reason}" for reason, n in sorted(summary.reasons.items(), key=lambda item: -item[1])]
+    lines.append(f"{summary.pages_read} pages read in {summary.seconds:.1f} s, {speed:.2f} pages/s")
+    if summary.pages_left:
+        lines.append(f"the budget is spent, {summary.pages_left} pages are left: raise cost.budget to go on")
+    return "\n".join([*lines, summary.report or summary.out])
 
 
 def _run(recipe: ParseRecipe) -> int:
     summary = run(recipe)
-    print(f"{summary.pages} pages: {summary.run['counts']}\n{summary.out}/report.html")
+    print(show(summary))
     return summary.exit_code(recipe.fail_above)
 
 
 if __name__ == "__main__":
-    main(ParseRecipe, _run, __doc__)
+    main(ParseRecipe, _run, __doc__, stopped=STOPPED, shortcuts={"redrive": "job.redrive", "fail-above": "fail_above"})

@@ -1,196 +1,192 @@
-"""The straight line as Ray Data stages: open -> render -> decode -> assemble -> sink, then one task that finishes.
+"""The archive job on Ray Data: inventory, then passes of ``render -> decode -> commit``, one row per unit of pages.
 
-The functions are those of ``jocr``; the rows are those of ``jocr parse``, page for page.
+Tasks render (a child process each), actors hold a decoder and work on several units at a time, small tasks commit; the
+driver plans from listings and is told counts. Page images cross the object store once, a unit at a time; Ray Data
+starts no more rendering than the store has room for, and ``ray.renderers`` bounds it further.
 """
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
-from jocr import documents, storage
+from jocr.archive import run, settings
+from jocr.archive.commit import commit_unit
+from jocr.archive.decode import UnitReader
+from jocr.archive.engine import end_process, open_guarded
+from jocr.archive.feed import Feed
+from jocr.archive.ledger import Ledger
+from jocr.archive.manifest import ManifestInfo
+from jocr.archive.passes import Outcome, run_passes
+from jocr.archive.plan import make_plan, plan_redrive
+from jocr.archive.render import InPlace, picture, render_unit
+from jocr.archive.run import Summary, Watch
+from jocr.archive.settings import Reading
+from jocr.archive.work import Read, Receipt, Sheets, Shot, Work
 from jocr.config import ParseRecipe
-from jocr.decoding.protocol import Decoder, EngineInfo
+from jocr.decoding.protocol import Decoder
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing import engine
-from jocr.parsing.command import Summary, finish, render_limits
-from jocr.parsing.output import ResultDirectory
-from jocr.parsing.plan import PageSelection, Plan, Planned
-from jocr.parsing.rendering import Opened, Rendered, RenderJob, open_document, render_page
-from jocr.parsing.runner import Instruction
-from jocr.parsing.writer import Writer
-from jocr.records import PageFailure, PageImage, PageInput, PageRef, ParsedPage, Transcript
-from pipelines.stages import ActorStage, FunctionStage, SinkStage, Spread, Stage
+from jocr.parsing.command import render_limits
+from jocr.records import PageFailure, PageImage, ParsedPage
+from pipelines.inventory import run_inventory
+from pipelines.metrics import PageMetrics, RunMetrics
+from pipelines.stages import (
+    ActorStage,
+    FunctionStage,
+    Stage,
+    call_ray,
+    current_actor,
+    on_cluster,
+    project_error,
+    run_ray,
+)
 
-PARTS = ".parts"
+TOGETHER = 16  # most units that one decoder works on at a time
 
-
-@dataclass(frozen=True, slots=True)
-class PageTask:
-    """A page to render."""
-
-    number: int
-    ref: PageRef
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A page with what the decoder made of it; ``transcript`` is None where it was not asked."""
-
-    rendered: Rendered
-    transcript: Transcript | None
-    info: EngineInfo
+MakeDecoder = Callable[[], Decoder]
+Lost = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A terminal row of document ``number``."""
+@dataclass(frozen=True)
+class Machinery:
+    """What runs stages and calls."""
 
-    number: int
-    page: ParsedPage
-    info: EngineInfo
+    run: Callable[[Sequence[Any], Sequence[Stage]], Iterable[Any]]
+    call: Callable[..., Any]  # function, arguments -> its result
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What the sink tells the driver: where a part lies, and how much is in it."""
-
-    part: str
-    rows: int
-    failed: int
-    info: EngineInfo | None
+def on_ray(recipe: ParseRecipe) -> Machinery:
+    """The cluster this process is connected to."""
+    return Machinery(partial(run_ray, blocks=recipe.ray.blocks), call_ray)
 
 
 def stages(
-    recipe: ParseRecipe, selection: PageSelection, out: Path, make_decoder: Callable[[], Decoder]
-) -> list[Stage]:
-    """The pipeline, from ``Planned`` documents to ``Receipt``s."""
-    side = engine.long_side(recipe.model, recipe.render)
-    job = RenderJob(side, recipe.render.password, selection, recipe.render.workers)
-    words, limits, shape = engine.instruction(recipe.model), render_limits(recipe), recipe.ray
+    recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder | None = None,
+    lost: Lost = end_process,
+) -> list[Stage]:  # fmt: skip
+    """A pass, from ``Work`` to ``Receipt``.
+
+    Args:
+        make_decoder: None for the recipe's model.
+        lost: told why the decoder of a process is gone; ends the process.
+    """
+    shape, make = recipe.ray, make_decoder or partial(engine.open_decoder, recipe.model)
     return [
-        FunctionStage("open", partial(open_pages, job=job, limits=limits), cpus=0.5, batch=8),
-        Spread(8),
-        FunctionStage("render", partial(render, job=job, limits=limits), batch=8),
+        FunctionStage(
+            "render", partial(render, recipe=recipe, reading=reading, ledger=ledger), batch=1, tasks=shape.renderers
+        ),
         ActorStage(
             "decode",
-            partial(Decode, make_decoder, words),
+            partial(Decode, recipe, reading, ledger, make, lost),
             actors=shape.decoders,
+            max_actors=shape.max_decoders,
             cpus=shape.decoder_cpus,
             gpus=shape.decoder_gpus,
-            batch=shape.unit,
+            batch=1,
+            calls=units_together(recipe.model.batch, shape.unit),
+            retries=None,
         ),
-        FunctionStage("assemble", partial(assemble, words=words), cpus=0.25, batch=64),
-        SinkStage("sink", partial(write_part, str(out)), batch=256),
+        FunctionStage("commit", partial(commit, ledger=ledger), cpus=0.25, batch=1),
     ]
+
+
+def units_together(batch: int, unit: int) -> int:
+    """How many units a decoder works on at a time: those that fill its batch when all are of the least size, a quarter
+    of ``unit``, and one more, so that it never waits for the next."""
+    return min(TOGETHER, 1 + math.ceil(batch / max(1, unit // 4)))
+
+
+def render(work: Work, *, recipe: ParseRecipe, reading: Reading, ledger: Ledger) -> Iterator[Sheets]:
+    """A unit's pages as images."""
+    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), InPlace())
+
+
+def commit(read: Read, *, ledger: Ledger) -> Iterator[Receipt]:
+    """A unit's rows into the result."""
+    yield commit_unit(read, ledger)
+
+
+class Decode:
+    """The actor: one decoder, and as many units at a time as there are threads that call."""
+
+    def __init__(
+        self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost
+    ) -> None:
+        self._recipe = recipe
+        self._renderer = Renderer(render_limits(recipe))
+        decoder = open_guarded(make_decoder, current_actor())
+        self._feed = Feed(decoder, lost, stall_seconds=recipe.job.stall_seconds)
+        self._metrics = PageMetrics() if current_actor() else None
+        self._reader = UnitReader(self._feed, reading, ledger, self._again, recipe.job.attempts, self._tell)
+        self._side = reading.long_side
+
+    def __call__(self, batch: Iterable[Sheets]) -> Iterator[Read]:
+        for sheets in batch:
+            yield self._reader.read(sheets)
+
+    def _again(self, shot: Shot, scale: float, rotate: int) -> PageImage | PageFailure:
+        side = min(round(self._side * scale), self._renderer.limits.max_long_side)
+        return picture(shot.page, self._recipe, self._renderer, InPlace(), side=side, rotate=rotate)
+
+    def _tell(self, row: ParsedPage) -> None:
+        if self._metrics is not None:
+            with suppress(Exception):  # a metric is not worth a page
+                self._metrics.row(row)
+                self._metrics.flying(self._feed.flying)
+
+
+def parse_archive(
+    recipe: ParseRecipe, on: Machinery, make_decoder: MakeDecoder | None = None, lost: Lost = end_process
+) -> Summary:
+    """Read everything that has no row yet, then write the outputs.
+
+    Raises:
+        ConfigError: bad settings, found before anything is computed.
+        CheckpointError, EngineError: the decoders do not start.
+        StuckError: nothing goes on any more, and why.
+        StorageError: the result is not writable.
+    """
+    run.check(recipe)
+    info = run_inventory(recipe, run=on.run)
+    reading = on.call(settle, recipe)
+    ledger = Ledger(recipe.out, reading.settings)
+    redo = recipe.job.redrive
+    plan = plan_redrive(info, ledger, redo) if redo else make_plan(info, ledger)
+    watch = run.start(plan, recipe, ledger, RunMetrics().left if on_cluster() else lambda pages: None)
+    line = stages(recipe, reading, ledger, make_decoder, lost)
+    try:
+        outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error)
+    finally:
+        watch.progress.close()
+    return summarise(recipe, info, ledger, watch, outcome)
+
+
+def settle(recipe: ParseRecipe) -> Reading:
+    """How pages will be read. On a worker: it knows the checkpoint, and the driver needs no model code."""
+    return settings.reading(recipe)
+
+
+def summarise(recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, watch: Watch, outcome: Outcome) -> Summary:
+    commits = ledger.committed().values()
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for commit in commits:
+        counts.update(commit.counts)
+        reasons.update(commit.reasons)
+    progress = watch.progress
+    return Summary(
+        recipe.out, ledger.settings, info.pages, dict(counts), dict(reasons), progress.read, progress.seconds,
+        outcome.passes, outcome.pages_pending,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
 def _renderer(limits: RenderLimits) -> Renderer:
     """One renderer per worker process, whose child serves task after task."""
     return Renderer(limits)
-
-
-def open_pages(planned: Planned, *, job: RenderJob, limits: RenderLimits) -> Iterator[Opened | PageTask | Rendered]:
-    """Identify a document and list its pages."""
-    opened = open_document(_renderer(limits), planned.number, planned.uri, job)
-    yield opened
-    if isinstance(opened, Opened):
-        for index in opened.indices:
-            yield PageTask(planned.number, PageRef(opened.doc, index))
-
-
-def render(item: Opened | PageTask | Rendered, *, job: RenderJob, limits: RenderLimits) -> Iterator[Opened | Rendered]:
-    """Turn a page into an image; what is not a page passes."""
-    yield render_page(_renderer(limits), item.number, item.ref, job) if isinstance(item, PageTask) else item
-
-
-class Decode:
-    """The actor: a decoder that reads the pages with ink and lets everything else pass."""
-
-    def __init__(self, make_decoder: Callable[[], Decoder], words: Instruction) -> None:
-        self._decoder = make_decoder()
-        self._words = words
-
-    def __call__(self, batch: Iterable[Opened | Rendered]) -> Iterator[Opened | Answered]:
-        asked: dict[str, Rendered] = {}
-        for place, item in enumerate(batch):
-            if isinstance(item, Opened):
-                yield item
-            elif isinstance(item.result, PageImage) and not item.result.blank:
-                asked[f"{item.result.ref.page_id}@{place}"] = item
-            else:
-                yield Answered(_without_pixels(item), None, self._decoder.info)
-        inputs = [
-            self._input(key, item.result.png) for key, item in asked.items() if isinstance(item.result, PageImage)
-        ]
-        for transcript in self._decoder.decode(inputs):
-            yield Answered(_without_pixels(asked.pop(transcript.page_id)), transcript, self._decoder.info)
-
-    def _input(self, key: str, png: bytes) -> PageInput:
-        return PageInput(key, png, self._words.text, self._words.max_tokens)
-
-
-def assemble(item: Opened | Answered, *, words: Instruction) -> Iterator[Opened | Row]:
-    """The terminal row of a page."""
-    if isinstance(item, Opened):
-        yield item
-        return
-    origin = engine.origin(item.info, words)
-    number, result, attempts = item.rendered.number, item.rendered.result, item.rendered.attempts
-    if isinstance(result, PageFailure):
-        page = documents.failed(result, origin, attempts=attempts)
-    elif item.transcript is None:
-        page = documents.blank(result, origin, attempts=attempts)
-    else:
-        page = documents.transcribed(result, item.transcript, origin, attempts=attempts)
-    yield Row(number, page, item.info)
-
-
-def write_part(out: str, batch: list[Opened | Row]) -> Receipt:
-    """Write a batch under a name derived from which pages it holds. Only parts with a receipt count."""
-    keys = sorted((item.number, item.page.page if isinstance(item, Row) else 0) for item in batch)
-    name = hashlib.sha256(repr(keys).encode()).hexdigest()[:24]
-    storage.atomic_write(str(Path(out) / PARTS / name), pickle.dumps(batch))
-    rows = [item for item in batch if isinstance(item, Row)]
-    failed = sum(row.page.status == "failed" for row in rows)
-    return Receipt(name, len(rows), failed, rows[0].info if rows else None)
-
-
-def collect(
-    recipe: ParseRecipe, plan: Plan, out: ResultDirectory, parts: list[str], seconds: float, info: EngineInfo
-) -> Summary:
-    """Read the parts, write the result as ``jocr parse`` does, publish it. Runs as one task on a worker.
-
-    Raises:
-        ValueError: a page without a row, or with two.
-    """
-    items: list[Any] = []
-    for part in parts:
-        items += pickle.loads((out.work / PARTS / part).read_bytes())
-        (out.work / PARTS / part).unlink()
-    shutil.rmtree(out.work / PARTS, ignore_errors=True)  # parts without a receipt, of tasks that were tried again
-    writer = Writer(plan, out)
-    for item in sorted(items, key=_order):
-        if isinstance(item, Opened):
-            writer.opened(item)
-        else:
-            writer.page(item.number, item.page)
-    writer.close()
-    factory = partial(Renderer, render_limits(recipe))
-    return finish(recipe, plan, out, writer, seconds=seconds, info=info, factory=factory)
-
-
-def _order(item: Opened | Row) -> tuple[int, int]:
-    return item.number, item.page.page if isinstance(item, Row) else 0
-
-
-def _without_pixels(item: Rendered) -> Rendered:
-    result = item.result
-    return replace(item, result=replace(result, png=b"")) if isinstance(result, PageImage) else item

@@ -100,6 +100,27 @@ def run_ray(records: Sequence[Any], stages: Sequence[Stage], *, blocks: int | No
         yield from _unpack(batch)
 
 
+def call_ray(function: Callable[..., Any], *args: Any) -> Any:
+    """``function(*args)`` as one task on a worker: for what needs files or memory that the driver may not have."""
+    import ray
+
+    return ray.get(ray.remote(num_cpus=1, max_retries=ATTEMPTS)(function).remote(*args))
+
+
+def current_actor() -> str | None:
+    """Name of the Ray actor this runs in, the same through its restarts; None outside of one."""
+    import ray
+
+    return ray.get_runtime_context().get_actor_id() if on_cluster() else None
+
+
+def on_cluster() -> bool:
+    """Whether this process belongs to a Ray cluster."""
+    import ray
+
+    return ray.is_initialized()
+
+
 def _local(stage: FunctionStage | ActorStage | SinkStage, stream: Iterator[Any]) -> Iterator[Any]:
     if isinstance(stage, FunctionStage):
         for record in stream:

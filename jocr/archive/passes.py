@@ -1,0 +1,86 @@
+"""Passes over an archive until nothing is pending: what dies on the way costs a pass, never a page.
+
+Every pass plans from the ledger anew, so it does not matter how the last one ended, or who else commits meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from jocr.archive.ledger import Ledger
+from jocr.archive.plan import Plan
+from jocr.archive.work import Receipt, Work
+from jocr.errors import CheckpointError, ConfigError, EngineError, JocrError
+
+IDLE = 3  # passes in a row without a commit, after which going on is pointless
+HOPELESS = (ConfigError, CheckpointError, EngineError)  # the next pass would end the same way
+
+log = logging.getLogger(__name__)
+
+RunPass = Callable[[Sequence[Work]], Iterable[Receipt]]
+CauseOf = Callable[[BaseException], JocrError | None]
+
+
+class StuckError(JocrError):
+    """Passes end without committing anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the passes ended. ``pending`` is empty unless somebody asked for an early end."""
+
+    passes: int
+    pending: tuple[Work, ...]
+    pages_pending: int
+
+
+def run_passes(plan: Plan, ledger: Ledger, run: RunPass, tell: Callable[[Receipt], bool], cause_of: CauseOf) -> Outcome:
+    """Run passes until every work of ``plan`` is committed.
+
+    Args:
+        run: does a pass; receipts come as units are done.
+        tell: told of every receipt; true asks for an end, as when a budget is spent.
+        cause_of: the error of this project behind an exception of the machinery.
+
+    Raises:
+        ConfigError, CheckpointError, EngineError: a pass ended with it: the next would too.
+        StuckError: ``IDLE`` passes in a row committed nothing.
+    """
+    passes = idle = 0
+    last: Exception | None = None
+    pending = plan.pending(ledger.names())
+    while pending:
+        passes += 1
+        try:
+            for receipt in run(pending):
+                if tell(receipt):
+                    return _outcome(passes, plan.pending(ledger.names()))
+        except Exception as error:
+            cause = cause_of(error)
+            if isinstance(cause, HOPELESS):
+                raise cause from error
+            last = error
+            log.warning("pass %d ended early (%s); what is left is tried again", passes, _first_line(cause or error))
+        before, pending = len(pending), plan.pending(ledger.names())
+        idle = idle + 1 if len(pending) >= before else 0
+        if idle == IDLE:
+            raise _stuck(pending, last)
+    return _outcome(passes, [])
+
+
+def _outcome(passes: int, pending: list[Work]) -> Outcome:
+    return Outcome(passes, tuple(pending), sum(work.unit.pages for work in pending))
+
+
+def _stuck(pending: list[Work], last: Exception | None) -> StuckError:
+    names = ", ".join(work.unit.name for work in pending[:3]) + (", ..." if len(pending) > 3 else "")
+    why = f"; the last pass ended with {_first_line(last)}" if last else ""
+    error = StuckError(f"{IDLE} passes in a row committed none of {len(pending)} units ({names}){why}")
+    error.__cause__ = last
+    return error
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]

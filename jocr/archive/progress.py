@@ -1,0 +1,88 @@
+"""One line about a run: pages done, failed and left, speed, time left. Live on a terminal, now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TextIO
+
+from jocr.archive.work import Receipt
+from jocr.parsing.progress import clock_time
+
+EVERY = 10.0  # seconds between lines where nobody watches live
+
+
+class Progress:
+    """Adds up receipts and says so.
+
+    Args:
+        total: pages of the run, those done before included.
+        before: pages that were done before it.
+    """
+
+    def __init__(self, total: int, before: int, *, stream: TextIO | None = None,
+                 clock: Callable[[], float] = time.monotonic) -> None:  # fmt: skip
+        self.total, self.before = total, before
+        self.pages = 0  # since the start, whoever committed them
+        self.read = 0  # of those, read here and now: speed comes from them
+        self.counts: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.tokens = 0
+        self.busy_seconds = 0.0
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._started = self._said = clock()
+        self._width = 0
+        self._last = ""
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return self._clock() - self._started
+
+    @property
+    def left(self) -> int:
+        return max(0, self.total - self.before - self.pages)
+
+    @property
+    def speed(self) -> float:
+        """Pages read per second."""
+        return self.read / self.seconds if self.seconds > 0 else 0.0
+
+    def add(self, receipt: Receipt) -> None:
+        """Count a unit, and say so where it is time to."""
+        self.pages += receipt.pages
+        if receipt.mine:
+            self.read += receipt.pages - receipt.carried
+            self.counts.update(receipt.counts)
+            self.reasons.update(receipt.reasons)
+            self.tokens += receipt.tokens
+            self.busy_seconds += receipt.busy_seconds
+        if self._stream.isatty() or self._clock() - self._said >= EVERY:
+            self.say()
+
+    def line(self) -> str:
+        failed = f", {self.counts['failed']} failed" if self.counts["failed"] else ""
+        text = f"{self.before + self.pages} of {self.total} pages{failed}, {self.left} left, {self.speed:.2f} pages/s"
+        eta = f", ETA {clock_time(self.left / self.speed)}" if self.left and self.speed else ""
+        return text + eta
+
+    def say(self) -> None:
+        """Write the line now."""
+        self._said, text = self._clock(), self.line()
+        self._last = text
+        if self._stream.isatty():
+            self._stream.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Say it a last time and leave the line."""
+        if self.line() != self._last:
+            self.say()
+        if self._stream.isatty():
+            self._stream.write("\n")

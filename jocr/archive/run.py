@@ -1,0 +1,107 @@
+"""A run over an archive, whatever machinery carries it: what was asked, what it came to, when it ends early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jocr import storage
+from jocr.archive.cost import Meter
+from jocr.archive.ledger import Ledger
+from jocr.archive.plan import Plan
+from jocr.archive.progress import Progress
+from jocr.archive.work import Receipt
+from jocr.config import ParseRecipe
+from jocr.errors import ConfigError, StorageError
+from jocr.parsing.plan import PageSelection
+from jocr.records import REASONS
+
+OVER_BUDGET = 4  # exit code: stopped for money, resumably
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run came to. Counts are of the whole result, runs before this one included."""
+
+    out: str
+    settings: str
+    pages: int
+    counts: dict[str, int]  # per status
+    reasons: dict[str, int]
+    pages_read: int  # by this run
+    seconds: float  # of its passes
+    passes: int
+    pages_left: int = 0  # above 0 where the budget ended it
+    report: str | None = None  # URI of report.html
+
+    @property
+    def failed_share(self) -> float:
+        return self.counts.get("failed", 0) / self.pages if self.pages else 0.0
+
+    def exit_code(self, fail_above: float | None) -> int:
+        """4 where the budget ended the run, 3 where more than ``fail_above`` of the pages failed, else 0."""
+        if self.pages_left:
+            return OVER_BUDGET
+        return 3 if fail_above is not None and self.failed_share > fail_above else 0
+
+
+def check(recipe: ParseRecipe) -> None:
+    """Everything that can be told from the settings alone, in seconds and before a cluster is used.
+
+    Raises:
+        ConfigError: the message says the remedy.
+    """
+    if not recipe.out:
+        raise ConfigError("no result directory: set out to a folder or an s3:// prefix, as with --set out=DIR")
+    if not recipe.sources:
+        raise ConfigError("nothing to parse: set sources, as with --set 'sources=[\"/data/scans\"]'")
+    PageSelection.parse(recipe.pages)
+    Meter(recipe.cost, recipe.ray.decoders)
+    if recipe.job.redrive is not None and recipe.job.redrive not in REASONS:
+        raise ConfigError(f"job.redrive = {recipe.job.redrive!r} is no reason; choose of: {', '.join(REASONS)}")
+    if recipe.ray.max_decoders is not None and recipe.ray.max_decoders < recipe.ray.decoders:
+        raise ConfigError("ray.max_decoders is less than ray.decoders; raise it or leave it out")
+    try:
+        storage.check_writable(recipe.out)
+    except StorageError as error:
+        raise ConfigError(str(error)) from error
+
+
+@dataclass
+class Purse:
+    """Whether the money is spent: what earlier runs used of decoders, and this one's since it began."""
+
+    meter: Meter
+    before: float  # decoder-seconds of earlier runs
+    decoders: int
+
+    @classmethod
+    def of(cls, recipe: ParseRecipe, ledger: Ledger) -> Purse:
+        """Reads the ledger's history where there is a budget, else nothing."""
+        meter = Meter(recipe.cost, recipe.ray.decoders)
+        spent = sum(commit.busy_seconds for commit in ledger.history()) if recipe.cost.budget is not None else 0.0
+        return cls(meter, spent, recipe.ray.decoders)
+
+    def empty(self, progress: Progress | None = None) -> bool:
+        """A decoder is paid for while it is held, busy or not; of a pool that grew, at least what it was busy."""
+        held = max(progress.seconds * self.decoders, progress.busy_seconds) if progress else 0.0
+        return self.meter.exhausted(self.before + held)
+
+
+@dataclass
+class Watch:
+    """Takes receipts: counts, says, measures, and asks for the end when the money is spent."""
+
+    progress: Progress
+    purse: Purse
+    left: Callable[[int], None] = field(default=lambda pages: None)
+
+    def __call__(self, receipt: Receipt) -> bool:
+        self.progress.add(receipt)
+        self.left(self.progress.left)
+        return self.purse.empty(self.progress)
+
+
+def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None]) -> Watch:
+    """The watch over a plan."""
+    return Watch(Progress(plan.pages + plan.pages_done, plan.pages_done), Purse.of(recipe, ledger), left)
