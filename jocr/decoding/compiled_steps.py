@@ -64,6 +64,11 @@ class CompiledSteps:
         chosen = iter(out.tolist())
         return [[next(chosen) for _ in range(count)] for count in counts]
 
+    @torch.inference_mode()
+    def logits(self, slot: int, position: int) -> Tensor:
+        """The verifier's logits after one row that was read."""
+        return self.model.lm_head(self.cache.hidden[slot, position][None])[0]
+
     def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
         """Refill, then chain the head's own states."""
         counts = [len(p.tokens) for p in pages]

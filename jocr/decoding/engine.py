@@ -16,6 +16,7 @@ from torch import Tensor
 from jocr.decoding.calibrate import calibrate
 from jocr.decoding.depth import AutoDepth, DepthPolicy
 from jocr.decoding.protocol import EngineInfo
+from jocr.decoding.sampling import sampler_of
 from jocr.decoding.scheduler import Finished, Job, Scheduler
 from jocr.decoding.stats import Stats
 from jocr.decoding.steps import Steps
@@ -95,9 +96,9 @@ class TorchDecoder:
         """PNG bytes -> views -> visual tokens and prompt.
 
         Raises:
-            ValueError: the image cannot be decoded, or the prompt leaves no room for text.
+            ValueError: the image cannot be decoded, the prompt leaves no room for text, or the temperature is none.
         """
-        begun = perf_counter()
+        begun, sampler = perf_counter(), sampler_of(page)
         views = page_views(_open(page.png), self.processor)
         visual = self.encode(_to_model(views))
         ids = prompt_ids(self.tokenizer, page.instruction, visual.shape[0])
@@ -108,7 +109,7 @@ class TorchDecoder:
         guard = self.make_guard() if self.make_guard else None
         stopper = Stopper(self.cfg.text.eos_token_id, limit, guard, self.limits.page_seconds)
         stopper.begun = begun
-        return Job(page.page_id, torch.tensor(ids), visual, limit, stopper)
+        return Job(page.page_id, torch.tensor(ids), visual, limit, stopper, sampler)
 
     def _transcript(self, end: Finished, begun: float) -> Transcript:
         seconds = perf_counter() - begun

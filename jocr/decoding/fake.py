@@ -1,8 +1,9 @@
 """A decoder without a model: text made from the page's own bytes, failures by script. For tests, demos and benchmarks.
 
-The text depends on the image alone, so that two runs (in process, on Ray, in another order) must give equal rows. As a
-model it is named ``fake``, or with settings ``fake:seconds=0.05,marks``: with ``marks`` a page that carries a coloured
-mark in its upper left corner (``MARKS``) is acted upon, in whichever process and run it turns up.
+The text depends on the image alone (of a sampled page: on temperature, seed and page id too), so that two runs (in
+process, on Ray, in another order) must give equal rows. As a model it is named ``fake``, or with settings
+``fake:seconds=0.05,marks``: with ``marks`` a page that carries a coloured mark in its upper left corner (``MARKS``) is
+acted upon, in whichever process and run it turns up.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from jocr.decoding.protocol import EngineInfo
+from jocr.decoding.sampling import sampler_of
 from jocr.errors import ConfigError, EngineError
 from jocr.records import PageInput, Transcript
 
@@ -85,7 +87,7 @@ class FakeDecoder:
             os._exit(13)
         while act == "hang":
             time.sleep(3600)
-        text = "" if act in ("error", "timeout", "empty") else fake_text(page.png)
+        text = "" if act in ("error", "timeout", "empty") else fake_text(page.png, _sampled(page))
         if act == "loop":
             text += "\n" + "again and again " * 40
         words = tuple(range(min(len(text.split()), page.max_tokens)))
@@ -123,9 +125,15 @@ def make_fake(model: str) -> FakeDecoder:
     return decoder
 
 
-def fake_text(png: bytes) -> str:
-    """Markdown (heading, paragraph, formula, table) that depends on ``png`` and nothing else."""
-    digest = hashlib.sha256(png).digest()
+def _sampled(page: PageInput) -> str:
+    """What a sampled page's text depends on beside the image; empty where it is greedy."""
+    sampler = sampler_of(page)
+    return f"{sampler.temperature} {sampler.seed} {sampler.page_id}" if sampler else ""
+
+
+def fake_text(png: bytes, sampled: str = "") -> str:
+    """Markdown (heading, paragraph, formula, table) that depends on ``png`` and ``sampled`` and nothing else."""
+    digest = hashlib.sha256(png + sampled.encode("utf-8", "surrogatepass")).digest()
     words = [WORDS[byte % len(WORDS)] for byte in digest]
     return (
         f"# {words[0].title()} {digest[:2].hex()}\n\n{' '.join(words[1:17]).capitalize()}.\n\n"

@@ -13,6 +13,7 @@ from time import perf_counter
 from torch import Tensor
 
 from jocr.decoding.depth import DepthPolicy
+from jocr.decoding.sampling import Sampler
 from jocr.decoding.speculative import PageState, Round, book, speculate
 from jocr.decoding.stats import Stats
 from jocr.decoding.steps import Steps
@@ -21,13 +22,15 @@ from jocr.decoding.stopping import Stopper
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A page ready to decode: prompt ids (T,), its visual tokens (n, H) or None, and what ends it."""
+    """A page ready to decode: prompt ids (T,), its visual tokens (n, H) or None, what ends it, and what draws its
+    tokens where it is not greedy."""
 
     page_id: str
     ids: Tensor
     visual: Tensor | None
     limit: int
     stopper: Stopper
+    sampler: Sampler | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +74,25 @@ class Scheduler:
         begun = perf_counter()
         try:
             cache.reserve(job.ids.shape[0] + 1)
-            first = self.steps.prefill(slot, job.ids, job.visual, self.drafting)
+            first = self.steps.prefill(slot, job.ids, job.visual, self.drafting and job.sampler is None)
+            if job.sampler is not None:
+                first = job.sampler.pick(self.steps.logits(slot, job.ids.shape[0] - 1), 0)
         except Exception as error:  # a page's failure is this page's result
             cache.release(slot)
             yield Finished(job, None, [], error)
             return
         self.stats.prefill_seconds += perf_counter() - begun
         prompt = job.ids.shape[0]
-        page = PageState(job.page_id, slot, prompt, job.limit, [], prompt, belief=self.policy.admit())
+        page = PageState(job.page_id, slot, prompt, job.limit, [], prompt, self.policy.admit(), job.sampler)
         self.running.append((job, page))
         job.stopper.take(page.tokens, [first])
         yield from self._retire()
 
     def _round(self) -> Iterator[Finished]:
         pages = [page for _, page in self.running]
-        depth = self.policy.choose([page.belief for page in pages]) if self.drafting else 0
-        depths = [max(0, min(depth, page.limit - len(page.tokens) - 1)) for page in pages]
+        greedy = [page.belief for page in pages if page.sampler is None]
+        depth = self.policy.choose(greedy) if self.drafting and greedy else 0
+        depths = [0 if page.sampler else max(0, min(depth, page.limit - len(page.tokens) - 1)) for page in pages]
         try:
             self.steps.cache.reserve(max(page.length for page in pages) + depth + 1)
             outcome = speculate(self.steps, pages, depths)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jocr.decoding.depth import Acceptance
+from jocr.decoding.sampling import Sampler
 from jocr.decoding.steps import Rows, Steps
 from jocr.decoding.verify import accept
 
@@ -20,6 +21,7 @@ class PageState:
     Attributes:
         tokens: generated so far.
         draft_length: positions of the draft's cache that hold committed tokens paired with the verifier's states.
+        sampler: draws the tokens of a page that is not greedy; its rounds have depth 0.
     """
 
     page_id: str
@@ -28,10 +30,11 @@ class PageState:
     limit: int  # tokens it may generate
     tokens: list[int]
     draft_length: int
+    belief: Acceptance = field(default_factory=Acceptance.prior)
+    sampler: Sampler | None = None  # None: greedy
     rounds: int = 0
     drafted: list[int] = field(default_factory=list)  # per draft position
     accepted: list[int] = field(default_factory=list)
-    belief: Acceptance = field(default_factory=Acceptance.prior)
 
     @property
     def length(self) -> int:
@@ -72,6 +75,9 @@ def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -
             drafts[i] = tokens
     rows = [Rows(p.slot, p.length, [p.tokens[-1], *draft]) for p, draft in zip(pages, drafts, strict=True)]
     outcome = [accept(draft, chosen) for draft, chosen in zip(drafts, steps.verify(rows), strict=True)]
+    for i, page in enumerate(pages):
+        if page.sampler is not None:
+            outcome[i] = ([page.sampler.pick(steps.logits(page.slot, page.length), len(page.tokens))], 0)
     return Round([o[0] for o in outcome], [o[1] for o in outcome], steps.clock() - begun)
 
 

@@ -43,6 +43,10 @@ class Steps(Protocol):
         """The verifier's choice after every row given; its states go to ``cache.hidden``."""
         ...
 
+    def logits(self, slot: int, position: int) -> Tensor:
+        """The verifier's logits (V,) after one row that ``prefill`` or ``verify`` has read, always computed alone."""
+        ...
+
     def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
         """Refill the draft's cache with committed rows, then propose ``depths[i]`` tokens after the last one.
 

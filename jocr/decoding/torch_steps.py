@@ -45,6 +45,11 @@ class TorchSteps:
         return [[next(choices) for _ in page.tokens] for page in pages]
 
     @torch.inference_mode()
+    def logits(self, slot: int, position: int) -> Tensor:
+        """The verifier's logits after one row that was read."""
+        return self.model.lm_head(self.cache.hidden[slot, position][None])[0]
+
+    @torch.inference_mode()
     def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
         """Refill, then chain the head's own states."""
         before = torch.cat([self.cache.hidden[p.slot, p.start - 1 : p.start - 1 + len(p.tokens)] for p in pages])

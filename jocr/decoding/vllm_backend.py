@@ -190,7 +190,7 @@ class VllmDecoder:
         tokens: list[int] = []
         prompt: tuple[int, ...] = ()
         reason: str | None = None
-        params = sampling(request.limit, self.eos, streaming=True)
+        params = sampling(request.limit, self.eos, streaming=True, temperature=request.temperature, seed=request.seed)
         stream = self.engine.generate(request.prompt, params, f"page-{next(self._names)}")
         try:
             async for output in stream:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from PIL import Image, UnidentifiedImageError
 
+from jocr.decoding.sampling import request_seed, sampler_of
 from jocr.errors import EngineError
 from jocr.model.config import OcrConfig
 from jocr.model.prompts import prompt_ids
@@ -102,14 +103,20 @@ def engine_arguments(checkpoint: Path, settings: VllmSettings, draft: Path | Non
     return arguments
 
 
-def sampling(limit: int, eos: int, *, streaming: bool = False) -> Any:
-    """Greedy; no text is made, no penalty applied, nothing but the end token and the limit ends a page."""
+def sampling(limit: int, eos: int, *, streaming: bool = False, temperature: float = 0.0,
+             seed: int | None = None) -> Any:  # fmt: skip
+    """Greedy at temperature 0. No text is made, no penalty applied; only the end token and the limit end a page.
+
+    vLLM's depth is one for the whole engine: a sampled page is drafted for like the others, and the rejection rule
+    keeps the distribution but spends random numbers by what was drafted. So ``seed`` gives the same text again from the
+    same engine at the same depth, up to near-ties; another depth, release or engine samples another text.
+    """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
     kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
     return SamplingParams(
-        temperature=0.0, max_tokens=limit, stop_token_ids=[eos], detokenize=False, output_kind=kind,
+        temperature=temperature, seed=seed, max_tokens=limit, stop_token_ids=[eos], detokenize=False, output_kind=kind,
         skip_special_tokens=False,
     )  # fmt: skip
 
@@ -121,6 +128,8 @@ class Request:
     prompt: dict[str, Any]
     prompt_tokens: int
     limit: int
+    temperature: float = 0.0
+    seed: int | None = None
 
 
 def make_request(page: PageInput, tokenizer: Tokenizer, processor: ProcessorConfig, positions: int,
@@ -128,8 +137,9 @@ def make_request(page: PageInput, tokenizer: Tokenizer, processor: ProcessorConf
     """Our own prompt ids with one ``<image>``, which the plugin's processor replaces by the page's placeholders.
 
     Raises:
-        ValueError: the image cannot be decoded, or the prompt leaves no room for text.
+        ValueError: the image cannot be decoded, the prompt leaves no room for text, or the temperature is none.
     """
+    seed = request_seed(page) if sampler_of(page) else None
     try:
         image = Image.open(io.BytesIO(page.png)).convert("RGB")
     except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
@@ -141,4 +151,5 @@ def make_request(page: PageInput, tokenizer: Tokenizer, processor: ProcessorConf
     if room <= 0:
         raise ValueError(f"the prompt takes {length} of {positions} positions")
     prompt = {"prompt_token_ids": ids, "multi_modal_data": {"image": image}}
-    return Request(prompt, length, min(room, page.max_tokens, max_tokens or room))
+    limit = min(room, page.max_tokens, max_tokens or room)
+    return Request(prompt, length, limit, page.temperature, seed)
