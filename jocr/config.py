@@ -75,6 +75,7 @@ class Rung(Recipe):
     rotate: Literal[0, 90, 180, 270] = 0  # degrees clockwise, on top of what the page says
     max_tokens: int | None = Field(default=None, ge=1)  # None: as before
     temperature: float = Field(default=0.0, ge=0, le=2)  # above 0 the page is sampled, without a draft
+    seed: int = Field(default=0, ge=0)  # of the sampling; rungs of one temperature want different ones
 
 
 class OutputSettings(Recipe):
