@@ -112,7 +112,7 @@ class Renderer:
         answer["notes"] = tuple(answer["notes"])
         return PageImage(ref=ref, png=png, **answer | {"seconds": time.perf_counter() - started})
 
-    def _render(self, ref: PageRef, path: str, password: str | None, **look: int) -> tuple[dict[str, Any], bytes]:
+    def _render(self, ref: PageRef, path: str, password: str | None, **look: Any) -> tuple[dict[str, Any], bytes]:
         """A child may die of what earlier pages left behind: only one that is fresh is believed at once."""
         for _ in range(2):
             fresh = self._child is None or self._child.pages == 0

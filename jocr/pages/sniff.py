@@ -5,6 +5,7 @@ from __future__ import annotations
 SNIFF_BYTES = 1024 + 8  # junk may precede ``%PDF`` within the first KiB (ISO 32000-1, annex H, implementation note 13)
 
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"})
+_CONTAINERS = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"WARC/")
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "png"),
     (b"\xff\xd8\xff", "jpeg"),
@@ -42,6 +43,8 @@ def sniff(head: bytes) -> str | None:
         return "heic"
     if _is_bmp(head):
         return "bmp"
+    if head.startswith(_CONTAINERS) or head[257:262] == b"ustar":
+        return None  # a PDF that begins inside one is another file
     if b"%PDF" in head[:SNIFF_BYTES]:
         return "pdf"
     return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,20 @@ def skipped(*sources: str | Path) -> dict[str, str]:
 )
 def test_sniff(head: bytes, kind: str | None) -> None:
     assert sniff(head) == kind
+
+
+def test_a_container_is_not_the_pdf_in_it() -> None:
+    for form, mode in (("zip", "x"), ("tar", "w"), ("tar.gz", "w:gz")):
+        out = io.BytesIO()
+        if form == "zip":
+            with zipfile.ZipFile(out, "w") as archive:
+                archive.writestr("a.pdf", PDF)
+        else:
+            with tarfile.open(fileobj=out, mode=mode) as tar:  # type: ignore[call-overload]
+                info = tarfile.TarInfo("a.pdf")
+                info.size = len(PDF)
+                tar.addfile(info, io.BytesIO(PDF))
+        assert sniff(out.getvalue()) is None
 
 
 def test_a_folder_is_walked_sorted_and_recursively_without_hidden_entries(tmp_path: Path) -> None:
