@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from jocr.decoding.engine import Limits
@@ -87,6 +87,7 @@ class VllmDecoder:
         self.positions = min(settings.max_positions or self.positions, self.positions)
         self.stats, self.speculation = Stats(), SpeculationCounts()
         self._names = count()
+        self._heard = monotonic()  # when the engine last gave a token, or last got a page
         self._thread = LoopThread()
         try:
             self.engine = self._thread.submit(self._start(engine_arguments(checkpoint, settings))).result()
@@ -98,31 +99,51 @@ class VllmDecoder:
         """One transcript for each page, in order of completion; closing the iterator cancels what is still running.
 
         Raises:
-            EngineError: the engine died; the pages in flight have no result.
+            EngineError: the engine died, or gave nothing for ``stall_seconds``; the pages in flight have no result.
         """
-        done: queue.SimpleQueue[Transcript | EngineError] = queue.SimpleQueue()
-        waiting, running, ended = iter(pages), 0, False
-        tasks: set[Future[Any]] = set()
+        done: queue.SimpleQueue[Future[Transcript]] = queue.SimpleQueue()
+        waiting, running, ended = iter(pages), set[Future[Transcript]](), False
         try:
             while True:
-                while not ended and running < self.settings.concurrency and done.empty():
+                while not ended and len(running) < self.settings.concurrency and done.empty():
                     page = next(waiting, None)
                     ended = page is None
                     if page is not None:
-                        task = self._thread.submit(self._page(page, done))
-                        tasks.add(task)
-                        task.add_done_callback(tasks.discard)
-                        running += 1
+                        task = self.submit(page)
+                        running.add(task)
+                        task.add_done_callback(done.put)
                 if not running:
                     return
-                result = done.get()
-                running -= 1
-                if isinstance(result, EngineError):
-                    raise result
-                yield result
+                task = self._wait(done)
+                running.discard(task)
+                yield task.result()
         finally:
-            for task in list(tasks):
+            for task in running:
                 task.cancel()
+
+    def submit(self, page: PageInput) -> Future[Transcript]:
+        """One page, for callers with a concurrency of their own (servers). Cancelling the future frees the engine.
+
+        Raises:
+            EngineError: (the future) the engine died. How long a page may take is for ``limits`` and the caller.
+        """
+        self._heard = monotonic()
+        return self._thread.submit(self._page(page))
+
+    def _wait(self, done: queue.SimpleQueue[Future[Transcript]]) -> Future[Transcript]:
+        """The next page that ended.
+
+        Raises:
+            EngineError: none ends, and the engine gives no token either: it is stuck.
+        """
+        limit = self.settings.stall_seconds
+        while True:
+            try:
+                return done.get(timeout=min(1.0, limit / 4))
+            except queue.Empty:
+                if monotonic() - self._heard > limit:
+                    message = f"vLLM gave nothing for {limit:g} s with pages in flight: it is stuck"
+                    raise EngineError(message) from None
 
     def close(self) -> None:
         """Stop the engine and its processes."""
@@ -134,12 +155,16 @@ class VllmDecoder:
         """One page by itself, without a loop guard: prompt ids as the engine saw them and the tokens.
 
         Raises:
-            EngineError: the engine died, or cannot decode this page.
+            EngineError: the engine died, is stuck, or cannot decode this page.
         """
         request = self._request(page)
-        stopper = Stopper(self.eos, request.limit)
+        stopper, limit = Stopper(self.eos, request.limit), self.settings.stall_seconds
+        task = self._thread.submit(self._generate(request, stopper))
         try:
-            return self._thread.submit(self._generate(request, stopper)).result()
+            return task.result(timeout=limit)
+        except TimeoutError as error:
+            task.cancel()
+            raise EngineError(f"vLLM did not finish one page within {limit:g} s: it is stuck") from error
         except Exception as error:
             raise EngineError(f"vLLM failed on a page: {type(error).__name__}: {error}") from error
 
@@ -155,22 +180,21 @@ class VllmDecoder:
     def _request(self, page: PageInput) -> Request:
         return make_request(page, self.tokenizer, self.processor, self.positions, self.limits.max_tokens)
 
-    async def _page(self, page: PageInput, done: queue.SimpleQueue[Transcript | EngineError]) -> None:
-        """Whatever happens to the page ends in ``done``, except where it was cancelled."""
+    async def _page(self, page: PageInput) -> Transcript:
+        """A page's failure is this page's result, unless it is everybody's."""
         begun = perf_counter()
         try:
-            done.put(await self._transcribe(page, begun))
+            return await self._transcribe(page, begun)
         except TimeoutError:
             seconds = perf_counter() - begun
-            done.put(_failed(page, f"decode_timeout: not finished after {seconds:.1f} s", seconds))
-        except Exception as error:  # a page's failure is this page's result, unless it is everybody's
+            return _failed(page, f"decode_timeout: not finished after {seconds:.1f} s", seconds)
+        except Exception as error:
             if self.engine.errored:
-                done.put(_dead(error))
-                return
+                raise EngineError(f"vLLM's engine process died: {error}") from error
             text = str(error)
             cause = f": {error.__cause__}" if error.__cause__ else ""
             detail = text if text.startswith("image_error") else f"engine_error: {type(error).__name__}: {text}{cause}"
-            done.put(_failed(page, detail, perf_counter() - begun))
+            return _failed(page, detail, perf_counter() - begun)
 
     async def _transcribe(self, page: PageInput, begun: float) -> Transcript:
         request = await asyncio.to_thread(self._request, page)
@@ -194,6 +218,7 @@ class VllmDecoder:
         stream = self.engine.generate(request.prompt, params, f"page-{next(self._names)}")
         try:
             async for output in stream:
+                self._heard = monotonic()
                 prompt = prompt or tuple(output.prompt_token_ids or ())
                 stopper.take(tokens, output.outputs[0].token_ids)
                 reason = output.outputs[0].finish_reason
@@ -205,12 +230,6 @@ class VllmDecoder:
             stopper.stop = STOPS.get(reason or "", "error")
             stopper.detail = "" if stopper.stop != "error" else f"engine_error: the engine ended the page with {reason}"
         return Answer(prompt, tokens, stopper)
-
-
-def _dead(error: Exception) -> EngineError:
-    dead = EngineError(f"vLLM's engine process died: {error}")
-    dead.__cause__ = error
-    return dead
 
 
 def _failed(page: PageInput, detail: str, seconds: float) -> Transcript:

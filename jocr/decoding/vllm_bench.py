@@ -25,6 +25,7 @@ from jocr.decoding.vllm_options import (
     sampling,
 )
 from jocr.decoding.vllm_stats import SpeculationCounts, read_metrics
+from jocr.errors import EngineError
 from jocr.model.config import OcrConfig
 from jocr.model.split_draft import write_config
 from jocr.model.tokenizer import build_byte_tokenizer, load_tokenizer, save_tokenizer
@@ -34,14 +35,16 @@ from jocr.records import PageInput
 
 @dataclass(frozen=True, slots=True)
 class SpeedRow:
-    """One line of either table.
+    """One line of either table. On a machine that does other work beside, the figures by CPU time are the ones to read.
 
     Attributes:
-        mode: ``eager`` or ``graphs``.
+        mode: ``eager``, ``graphs`` (CUDA) or ``compiled`` (CPU).
         tokens_per_second: table 8: of decoding alone (two output lengths, subtracted); table 7: of the whole run.
+        tokens_per_cpu_second: the same by CPU time of this process and the engine's; None on a GPU.
         conditional: acceptance at each position where everything before it was kept.
         step_cost: seconds of a verify round over seconds of a plain step (c); None for depth 0 and in table 7.
-        speedup: against depth 0 of the same mode; None in table 7.
+        speedup: against depth 0 of the same mode and concurrency.
+        cpu_step_cost, cpu_speedup: the same by CPU time.
     """
 
     mode: str
@@ -50,15 +53,33 @@ class SpeedRow:
     pages: int
     tokens_per_page: float
     tokens_per_second: float
+    tokens_per_cpu_second: float | None
     pages_per_second: float
     tau: float | None
     conditional: list[float]
     step_cost: float | None
+    cpu_step_cost: float | None
     speedup: float | None
+    cpu_speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Wall time and CPU time of all processes together, seconds."""
+
+    wall: float
+    cpu: float
+
+    def __sub__(self, other: Took) -> Took:
+        return Took(self.wall - other.wall, self.cpu - other.cpu)
 
 
 class Bench:
-    """Measures one checkpoint. ``report`` is told what is being measured."""
+    """Measures one checkpoint, with one engine for each depth and mode.
+
+    Args:
+        report: is told each figure as it comes.
+    """
 
     def __init__(self, checkpoint: Path, pages: Sequence[PageInput], *, dtype: str, load_format: str = "auto",
                  draft: Path | None = None, report: Callable[[str], None] = print) -> None:  # fmt: skip
@@ -68,52 +89,60 @@ class Bench:
         self.eos, positions = text.eos_token_id, text.max_position_embeddings
         tokenizer, processor = load_tokenizer(checkpoint), ProcessorConfig.load(checkpoint)
         self.requests = [make_request(page, tokenizer, processor, positions) for page in pages]
-        prepare_environment("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        prepare_environment(self.device)
 
-    def depths(self, depths: Sequence[int], eager: bool, tokens: int = 144, short: int = 16) -> list[SpeedRow]:
-        """Table 8: one page at a time, every depth (0 first)."""
-        rows: list[SpeedRow] = []
-        plain: tuple[float, float] | None = None  # tokens/s, seconds a step
+    def measure(self, depths: Sequence[int], concurrencies: Sequence[int], *, eager: bool, tokens: int,
+                rounds: int) -> tuple[list[SpeedRow], list[SpeedRow]]:  # fmt: skip
+        """Rows of table 8 (one page at a time, every depth) and of table 7 (every depth and concurrency).
+
+        Args:
+            depths: 0 comes first; the others are held against it.
+            tokens: output length of every page.
+            rounds: times that each concurrency's worth of pages is decoded.
+        """
+        alone: list[SpeedRow] = []
+        together: list[SpeedRow] = []
         for depth in depths:
-            llm = self._engine(depth, 1, eager)
-            self._run(llm, self.requests[:1], short)  # warms up
-            brief = self._run(llm, self.requests, short)
-            before = read_metrics(llm.get_metrics())
-            long = self._run(llm, self.requests, tokens)
-            counts = _since(before, read_metrics(llm.get_metrics()))
+            llm = self._engine(depth, max(concurrencies), eager)
+            alone.append(self._alone(llm, depth, eager, tokens, alone[0] if alone else None))
+            for n in concurrencies:
+                plain = next((row for row in together if row.concurrency == n), None)
+                together.append(self._together(llm, depth, n, eager, tokens, rounds, plain))
             _end(llm)
-            seconds = long - brief
-            speed = len(self.requests) * (tokens - short) / seconds
-            tau = counts.tau or 1.0
-            step = tau / speed
-            plain = plain or (speed, step)
-            rows.append(SpeedRow(
-                _mode(eager), depth, 1, len(self.requests), tokens, speed, len(self.requests) / long, counts.tau,
-                counts.conditional, step / plain[1] if depth else None, speed / plain[0],
-            ))  # fmt: skip
-            self.report(f"depth {depth} {_mode(eager)}: {speed:.1f} tokens/s")
             del llm
-        return rows
+        return alone, together
 
-    def concurrencies(self, concurrencies: Sequence[int], depth: int, eager: bool, tokens: int = 256,
-                      rounds: int = 2) -> list[SpeedRow]:  # fmt: skip
-        """Table 7: whole pages, ``rounds`` times as many as are decoded at once."""
-        rows = []
-        for n in concurrencies:
-            llm = self._engine(depth, n, eager)
-            work = [self.requests[i % len(self.requests)] for i in range(max(n * rounds, 4))]
-            self._run(llm, work[:1], 8)
-            before = read_metrics(llm.get_metrics())
-            seconds = self._run(llm, work, tokens)
-            counts = _since(before, read_metrics(llm.get_metrics()))
-            _end(llm)
-            rows.append(SpeedRow(
-                _mode(eager), depth, n, len(work), tokens, len(work) * tokens / seconds, len(work) / seconds,
-                counts.tau, counts.conditional, None, None,
-            ))  # fmt: skip
-            self.report(f"concurrency {n} depth {depth} {_mode(eager)}: {len(work) / seconds:.2f} pages/s")
-            del llm
-        return rows
+    def _alone(self, llm: Any, depth: int, eager: bool, tokens: int, plain: SpeedRow | None) -> SpeedRow:
+        short = max(2, tokens // 8)
+        self._run(llm, self.requests[:1], short, 1)  # warms up
+        brief = self._run(llm, self.requests, short, 1)
+        before = read_metrics(llm.get_metrics())
+        long = self._run(llm, self.requests, tokens, 1)
+        counts = _since(before, read_metrics(llm.get_metrics()))
+        made = len(self.requests) * (tokens - short)
+        return self._row(depth, 1, eager, tokens, len(self.requests), made, long - brief, long, counts, plain, True)
+
+    def _together(self, llm: Any, depth: int, n: int, eager: bool, tokens: int, rounds: int,
+                  plain: SpeedRow | None) -> SpeedRow:  # fmt: skip
+        work = [self.requests[i % len(self.requests)] for i in range(n * rounds)]
+        before = read_metrics(llm.get_metrics())
+        took = self._run(llm, work, tokens, n)
+        counts = _since(before, read_metrics(llm.get_metrics()))
+        return self._row(depth, n, eager, tokens, len(work), len(work) * tokens, took, took, counts, plain, False)
+
+    def _row(self, depth: int, n: int, eager: bool, tokens: int, pages: int, made: int, took: Took, whole: Took,
+             counts: SpeculationCounts, plain: SpeedRow | None, steps: bool) -> SpeedRow:  # fmt: skip
+        """``took`` for ``made`` tokens; ``plain`` is the row at depth 0; ``steps``: whether a step's cost shows."""
+        wall, cpu = made / took.wall, made / took.cpu if self.device == "cpu" else None
+        gain = wall / plain.tokens_per_second if plain else None
+        cpu_gain = cpu / plain.tokens_per_cpu_second if cpu and plain and plain.tokens_per_cpu_second else None
+        tau = counts.tau
+        cost, cpu_cost = (tau / g if steps and tau and g else None for g in (gain, cpu_gain))
+        mode = mode_name(eager)
+        self.report(f"{mode}, depth {depth}, {n} at once: {wall:.1f} tokens/s, {pages / whole.wall:.2f} pages/s")
+        return SpeedRow(mode, depth, n, pages, tokens, wall, cpu, pages / whole.wall, tau, counts.conditional, cost,
+                        cpu_cost, gain, cpu_gain)  # fmt: skip
 
     def _engine(self, depth: int, concurrency: int, eager: bool) -> Any:
         from vllm import LLM
@@ -121,18 +150,31 @@ class Bench:
         settings = VllmSettings(depth, concurrency, self.dtype, eager, load_format=self.load_format)
         return LLM(**engine_arguments(self.checkpoint, settings, self.draft))
 
-    def _run(self, llm: Any, requests: Sequence[Request], tokens: int) -> float:
+    def _run(self, llm: Any, requests: Sequence[Request], tokens: int, at_once: int) -> Took:
+        """``at_once`` pages are handed in together, the next ones when all have ended: their lengths are equal."""
         params = sampling(tokens, self.eos)
         params.ignore_eos, params.stop_token_ids, params.min_tokens = True, [], tokens
-        begun = perf_counter()
-        outputs = llm.generate([r.prompt for r in requests], params, use_tqdm=False)
-        seconds = perf_counter() - begun
-        assert all(len(o.outputs[0].token_ids) == tokens for o in outputs)
-        return seconds
+        begun, cpu = perf_counter(), _cpu_seconds()
+        for i in range(0, len(requests), at_once):
+            outputs = llm.generate([r.prompt for r in requests[i : i + at_once]], params, use_tqdm=False)
+            if any(len(o.outputs[0].token_ids) != tokens for o in outputs):
+                raise EngineError(f"a page ended before its {tokens} tokens: the speeds would not be comparable")
+        return Took(perf_counter() - begun, _cpu_seconds() - cpu)
 
 
-def _mode(eager: bool) -> str:
-    return "eager" if eager or not torch.cuda.is_available() else "graphs"
+def mode_name(eager: bool) -> str:
+    if eager:
+        return "eager"
+    return "graphs" if torch.cuda.is_available() else "compiled"
+
+
+def _cpu_seconds() -> float:
+    """Of this process and all it started."""
+    import psutil
+
+    me = psutil.Process()
+    times = [process.cpu_times() for process in (me, *me.children(recursive=True))]
+    return float(sum(t.user + t.system for t in times))
 
 
 def _since(before: SpeculationCounts, after: SpeculationCounts) -> SpeculationCounts:

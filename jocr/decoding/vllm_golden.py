@@ -11,7 +11,9 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,11 +24,12 @@ from PIL import Image
 from jocr.decoding.greedy import GrowingCache
 from jocr.decoding.vllm_options import KNOWN_GOOD
 from jocr.errors import CheckpointError, EngineError
+from jocr.model.config import OcrConfig
 from jocr.model.hub import revision
 from jocr.model.ocr import OcrModel, PageViews
 from jocr.model.prompts import DEFAULT_INSTRUCTION, prompt_ids, prompt_text
-from jocr.model.shards import weight_files
-from jocr.model.split_draft import cache_root
+from jocr.model.shards import read_index, weight_files
+from jocr.model.split_draft import HEAD, cache_root
 from jocr.model.tokenizer import Tokenizer, load_tokenizer
 from jocr.model.weights import load_model
 from jocr.pages.tiles import ProcessorConfig, normalise, page_views
@@ -144,8 +147,25 @@ def _parting(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 def _from(checkpoint: Path, stamp: str) -> Golden:
-    model = load_model(checkpoint)
+    with _without_missing_head(checkpoint) as whole:
+        model = load_model(whole)
     return make_golden(model, load_tokenizer(checkpoint), ProcessorConfig.load(checkpoint), stamp)
+
+
+@contextmanager
+def _without_missing_head(checkpoint: Path) -> Iterator[Path]:
+    """The checkpoint, or, where its config names a draft head that its files lack, a view of it that names none."""
+    if not OcrConfig.load(checkpoint).mtp_num_heads or any(name.startswith(HEAD) for name in read_index(checkpoint)):
+        yield checkpoint
+        return
+    with tempfile.TemporaryDirectory() as view:
+        for path in checkpoint.iterdir():
+            (Path(view) / path.name).symlink_to(path.resolve())
+        raw = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
+        (Path(view) / "config.json").unlink()
+        text = json.dumps({**raw, "mtp_num_heads": 0})
+        (Path(view) / "config.json").write_text(text, encoding="utf-8")
+        yield Path(view)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +16,16 @@ from jocr.decoding.vllm_backend import VllmDecoder
 from jocr.decoding.vllm_depth import default_table, load_table, pick_depth, table_path
 from jocr.decoding.vllm_golden import compare, find_golden, golden_page
 from jocr.decoding.vllm_options import VllmSettings, installed, prepare_environment, version
-from jocr.errors import ConfigError
+from jocr.errors import CheckpointError, ConfigError, EngineError
 from jocr.markup.repeats import LoopGuard
 from jocr.model.config import OcrConfig
 from jocr.model.hub import revision
 from jocr.model.prompts import prompt_text
+from jocr.model.split_draft import prepare_draft
 from jocr.model.tokenizer import load_tokenizer
 from jocr.pages.tiles import ProcessorConfig
+
+log = logging.getLogger(__name__)
 
 ENGINES = ("auto", "torch", "vllm")
 
@@ -51,13 +56,19 @@ def vllm_device(device: str) -> str:
 
 
 def load_vllm(name: str, checkpoint: Path, *, depth: str | int = "auto", dtype: str = "bfloat16", batch: int = 32,
-              limits: Limits | None = None, eager: bool = False) -> VllmDecoder:  # fmt: skip
+              limits: Limits | None = None, eager: bool = False,
+              stall_seconds: float = 600.0) -> VllmDecoder:  # fmt: skip
     """Start an engine and let it reproduce the checkpoint's golden page.
+
+    Where the checkpoint has no draft head, or this vLLM does not take it, pages are decoded without one (depth 0): the
+    text is the same. A warning says so, and so does ``info.draft_depth``.
 
     Args:
         name: what provenance calls the model.
         depth: drafted tokens a round, or ``auto``: by the table of ``vllm_depth``.
         batch: pages decoded at once.
+        eager: no CUDA graphs and no compilation; always so on a CPU.
+        stall_seconds: see ``VllmSettings``.
 
     Raises:
         EngineError: vLLM is not installed, does not start, or does not reproduce the golden page.
@@ -65,22 +76,42 @@ def load_vllm(name: str, checkpoint: Path, *, depth: str | int = "auto", dtype: 
     """
     release = version()
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    eager = eager or device == "cpu"
     prepare_environment(device)
     stamp = revision(checkpoint)
-    settings = VllmSettings(_depth(depth, checkpoint, stamp, device, batch, eager), batch, dtype, eager)
+    drafted = _draftable(checkpoint, _depth(depth, checkpoint, stamp, device, batch, eager))
+    settings = VllmSettings(drafted, batch, dtype, eager, stall_seconds=stall_seconds)
     tokenizer = load_tokenizer(checkpoint)
-    info = EngineInfo(name, stamp, f"vllm {release} (jocr {_own_version()})", device, dtype, str(settings.depth),
+    info = EngineInfo(name, stamp, f"vllm {release} (jocr {_own_version()})", device, dtype, str(drafted),
                       "up to near-ties")  # fmt: skip
-    decoder = VllmDecoder(
-        checkpoint, settings, tokenizer=tokenizer, processor=ProcessorConfig.load(checkpoint), info=info,
+    start = partial(
+        VllmDecoder, checkpoint, tokenizer=tokenizer, processor=ProcessorConfig.load(checkpoint),
         limits=limits or Limits(), make_guard=partial(LoopGuard, decode=tokenizer.decode),
     )  # fmt: skip
+    try:
+        decoder = start(settings=settings, info=info)
+    except EngineError as error:
+        if not drafted:
+            raise
+        log.warning("with the draft head: %s; starting without it (depth 0): the same text, slower", error)
+        decoder = start(settings=replace(settings, depth=0), info=replace(info, draft_depth="0"))
     try:
         self_test(decoder, checkpoint)
     except BaseException:
         decoder.close()
         raise
     return decoder
+
+
+def _draftable(checkpoint: Path, depth: int) -> int:
+    """``depth``, or 0 where no draft head can be split off."""
+    if depth:
+        try:
+            prepare_draft(checkpoint)
+        except CheckpointError as error:
+            log.warning("%s; decoding without a draft head (depth 0): the same text, slower", error)
+            return 0
+    return depth
 
 
 def self_test(decoder: VllmDecoder, checkpoint: Path) -> None:
@@ -97,11 +128,11 @@ def self_test(decoder: VllmDecoder, checkpoint: Path) -> None:
 
 
 def _depth(depth: str | int, checkpoint: Path, stamp: str, device: str, batch: int, eager: bool) -> int:
-    if not OcrConfig.load(checkpoint).mtp_num_heads:
-        return 0
     if depth != "auto":
         return int(depth)
-    measured = load_table(table_path(device_name(), stamp, eager or device == "cpu"))
+    if not OcrConfig.load(checkpoint).mtp_num_heads:
+        return 0
+    measured = load_table(table_path(device_name(), stamp, eager))
     return pick_depth(batch, measured or default_table(device, eager))
 
 

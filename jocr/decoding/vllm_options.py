@@ -35,8 +35,10 @@ class VllmSettings:
     Attributes:
         depth: drafted tokens a round; 0 starts without the draft head.
         concurrency: pages decoded at once (``max_num_seqs``).
-        eager: no CUDA graphs and no compilation; always so on a CPU.
+        eager: no CUDA graphs and no compilation.
         load_format: ``dummy`` for random weights.
+        stall_seconds: how long the engine may give no token at all while it has pages, before it counts as stuck. The
+            longest silence of a sound engine is the vision part of a full batch of tiled pages on a CPU.
     """
 
     depth: int = 0
@@ -46,6 +48,7 @@ class VllmSettings:
     max_positions: int | None = None
     memory_share: float = 0.85
     load_format: str = "auto"
+    stall_seconds: float = 600.0
 
 
 def installed() -> bool:
@@ -76,7 +79,8 @@ def prepare_environment(device: str) -> None:
 def engine_arguments(checkpoint: Path, settings: VllmSettings, draft: Path | None = None) -> dict[str, Any]:
     """Keyword arguments of ``LLM``, ``EngineArgs`` and ``AsyncEngineArgs``.
 
-    No prefix cache and no cache of processed images: every page is seen once.
+    No prefix cache and no cache of processed images: every page is seen once. The plugin is told the number of tiles,
+    so that it cuts a page as this project's own engine does, also for checkpoints without a draft head.
     """
     text = OcrConfig.load(checkpoint).text
     arguments: dict[str, Any] = {
@@ -88,9 +92,10 @@ def engine_arguments(checkpoint: Path, settings: VllmSettings, draft: Path | Non
         "limit_mm_per_prompt": {"image": 1},
         "enable_prefix_caching": False,
         "mm_processor_cache_gb": 0,
-        "enforce_eager": settings.eager or not torch.cuda.is_available(),
+        "enforce_eager": settings.eager,
         "disable_log_stats": False,
         "load_format": settings.load_format,
+        "hf_overrides": {"max_tiles": ProcessorConfig.load(checkpoint).max_tiles},
     }
     if torch.cuda.is_available():
         arguments["gpu_memory_utilization"] = settings.memory_share

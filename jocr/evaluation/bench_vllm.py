@@ -1,7 +1,11 @@
-"""``jocr bench decode --engine vllm``: tables, JSON, and this machine's depth for each number of pages at once."""
+"""``jocr bench decode --engine vllm``: tables, JSON, and this machine's depth for each number of pages at once.
+
+``python -m jocr.evaluation.bench_vllm`` takes depths, numbers of pages at once and output length as options.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import tempfile
 from collections.abc import Sequence
@@ -13,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jocr.decoding import vllm_load
-from jocr.decoding.vllm_bench import Bench, SpeedRow, dummy_checkpoint
+from jocr.decoding.vllm_bench import Bench, SpeedRow, dummy_checkpoint, mode_name
 from jocr.decoding.vllm_depth import save_table, table_path
 from jocr.decoding.vllm_options import version
 from jocr.evaluation.bench_decode import held_out
@@ -24,17 +28,23 @@ from jocr.records import PageInput
 
 def run(*, json_path: Path | None = None, published_size: bool = False, model: str = "nano", pages: int = 4,
         depths: Sequence[int] = (0, 1, 2, 3), concurrencies: Sequence[int] = (1, 8, 32, 64),
-        tokens: int = 256) -> int:  # fmt: skip
+        tokens: int | None = None, modes: Sequence[bool] = (True, False)) -> int:  # fmt: skip
     """Measure, print both tables, write JSON where asked, and store the depth table. Returns an exit code.
 
     Args:
         published_size: random bf16 weights at the published size instead of ``model``.
-        tokens: output length of every page of table 7.
+        pages: different pages that are decoded, of each kind.
+        tokens: output length of every page; None for 256 on CUDA and 48 on a CPU.
+        modes: True for eager, False for graphs (CUDA) or compiled (CPU).
 
     Raises:
         EngineError: vLLM is not installed.
     """
-    console, release = Console(), version()
+    console, release, device = Console(), version(), vllm_load.vllm_device("auto")
+    length = tokens or (256 if device == "cuda" else 48)
+    seven: list[SpeedRow] = []
+    eight: list[SpeedRow] = []
+    failed: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         if published_size:
             checkpoint, draft = dummy_checkpoint(Path(scratch) / "published")
@@ -42,42 +52,81 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
                           report=console.print)  # fmt: skip
         else:
             checkpoint = resolve_checkpoint(model)
-            dtype = "bfloat16" if vllm_load.vllm_device("auto") == "cuda" else "float32"
+            dtype = "bfloat16" if device == "cuda" else "float32"
             bench = Bench(checkpoint, _pages(pages), dtype=dtype, report=console.print)
-        modes = (True, False) if vllm_load.vllm_device("auto") == "cuda" else (True,)
-        eight = [row for eager in modes for row in bench.depths(depths, eager)]
-        seven = [row for k in depths for row in bench.concurrencies(concurrencies, k, modes[-1], tokens)]
+        for eager in modes:
+            try:
+                alone, together = bench.measure(depths, concurrencies, eager=eager, tokens=length,
+                                                rounds=2 if device == "cuda" else 1)  # fmt: skip
+            except Exception as error:  # a mode this machine cannot run: the file says so, and the other stands
+                failed[mode_name(eager)] = f"{type(error).__name__}: {error}"
+                console.print(f"[bold]{mode_name(eager)} not measured[/]: {failed[mode_name(eager)]}")
+            else:
+                eight += alone
+                seven += together
     console.print(_table("table 8: one page at a time", eight), _table("table 7: pages at once", seven))
-    if not published_size:
-        device = vllm_load.device_name()
-        speeds = {(row.concurrency, row.depth): row.tokens_per_second for row in seven}
-        stored = save_table(table_path(device, revision(checkpoint), modes[-1]), speeds)
-        console.print(f"depth by pages at once on {device}: {stored}")
+    tables = {} if published_size else store_depths(seven, revision(checkpoint), console)
     if json_path is not None:
         rows: dict[str, Any] = {"table_8": [asdict(r) for r in eight], "table_7": [asdict(r) for r in seven]}
-        found = {"provenance": collect(model=model), "vllm": release, "published_size": published_size, **rows}
+        found = {"provenance": collect(model=model), "vllm": release, "published_size": published_size, **rows,
+                 "depth_by_pages_at_once": tables, "not_measured": failed}  # fmt: skip
         json_path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return 0 if eight else 1
+
+
+def store_depths(rows: Sequence[SpeedRow], stamp: str, console: Console) -> dict[str, dict[int, int]]:
+    """For each mode the fastest depth of every concurrency, stored where ``load_decoder`` looks; returned by mode."""
+    tables, device = {}, vllm_load.device_name()
+    for mode in dict.fromkeys(row.mode for row in rows):
+        speeds = {(r.concurrency, r.depth): r.tokens_per_second for r in rows if r.mode == mode}
+        tables[mode] = save_table(table_path(device, stamp, mode == "eager"), speeds)
+        console.print(f"depth by pages at once on {device}, {mode}: {tables[mode]}")
+    return tables
 
 
 def _pages(count: int) -> list[PageInput]:
-    """Of every kind of held-out page ``count``."""
-    return [page for pages in held_out(count).values() for page in pages][: max(count, 1)]
+    """Held-out pages, every kind by turns."""
+    kinds = list(held_out(-(-count // 4)).values())
+    return [page for turn in zip(*kinds, strict=True) for page in turn][:count]
 
 
 def _table(title: str, rows: Sequence[SpeedRow]) -> Table:
     table = Table(title=title, title_justify="left")
-    for name in ("mode", "k", "at once", "pages", "tokens/page", "tok/s", "pages/s", "tau", "conditional", "c", "x"):
+    names = "mode k at-once pages tokens/page tok/s tok/cpu-s pages/s tau conditional c cpu-c x cpu-x"
+    for name in names.split():
         table.add_column(name, justify="right")
     for r in rows:
         kept = " ".join(f"{a:.2f}" for a in r.conditional) or "-"
         table.add_row(
             r.mode, str(r.depth), str(r.concurrency), str(r.pages), f"{r.tokens_per_page:.0f}",
-            f"{r.tokens_per_second:.1f}", f"{r.pages_per_second:.3f}", _number(r.tau), kept, _number(r.step_cost),
-            _number(r.speedup),
+            f"{r.tokens_per_second:.1f}", _number(r.tokens_per_cpu_second), f"{r.pages_per_second:.3f}",
+            _number(r.tau), kept, _number(r.step_cost), _number(r.cpu_step_cost), _number(r.speedup),
+            _number(r.cpu_speedup),
         )  # fmt: skip
     return table
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The measurement with every setting open."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default="nano")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--published-size", action="store_true", help="random bf16 weights instead of a model")
+    parser.add_argument("--depths", default="0,1,2,3")
+    parser.add_argument("--at-once", default="1,8,32,64")
+    parser.add_argument("--pages", type=int, default=4)
+    parser.add_argument("--tokens", type=int)
+    parser.add_argument("--modes", default="eager,graphs")
+    args = parser.parse_args(argv)
+    depths, at_once = ([int(n) for n in text.split(",")] for text in (args.depths, args.at_once))
+    modes = [mode == "eager" for mode in args.modes.split(",")]
+    return run(json_path=args.json, published_size=args.published_size, model=args.model, pages=args.pages,
+               depths=depths, concurrencies=at_once, tokens=args.tokens, modes=modes)  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

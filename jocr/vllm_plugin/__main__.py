@@ -8,6 +8,7 @@ import json
 import shlex
 import sys
 
+from jocr.errors import CheckpointError
 from jocr.model.hub import resolve_checkpoint
 from jocr.model.prompts import CHAT_TEMPLATE
 from jocr.model.split_draft import cache_root, prepare_draft
@@ -15,7 +16,7 @@ from jocr.storage import atomic_write
 
 
 def command(checkpoint: str, depth: int) -> str:
-    """The command as a shell line; depth 0 serves without drafting."""
+    """The command as a shell line; depth 0, or a checkpoint without a draft head, serves without drafting."""
     path = resolve_checkpoint(checkpoint)
     template = cache_root() / "chat_template.jinja"
     template.parent.mkdir(parents=True, exist_ok=True)
@@ -30,8 +31,13 @@ def command(checkpoint: str, depth: int) -> str:
         '{"image": 1}',
         "--no-enable-prefix-caching",
     ]
-    if depth:
-        drafting = {"method": "eagle", "model": str(prepare_draft(path)), "num_speculative_tokens": depth}
+    try:
+        draft = prepare_draft(path) if depth else None
+    except CheckpointError as error:
+        print(f"{error}; the command serves without a draft head: the same text, slower", file=sys.stderr)
+        draft = None
+    if draft:
+        drafting = {"method": "eagle", "model": str(draft), "num_speculative_tokens": depth}
         words += ["--speculative-config", json.dumps(drafting)]
     return shlex.join(words)
 

@@ -106,14 +106,8 @@ class EagleFastMTPForCausalLM(nn.Module):
         rows = torch.cat([e.reshape(-1, e.shape[-1]) for e in multimodal_embeddings])
         return embedded.masked_scatter(is_multimodal.to(embedded.device)[:, None], rows.to(embedded))
 
-    def forward(
-        self,
-        input_ids: torch.Tensor | None,
-        positions: torch.Tensor,
-        hidden_states: torch.Tensor,
-        inputs_embeds: torch.Tensor | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.model(input_ids, positions, hidden_states, inputs_embeds)
+    def forward(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.model(*args, **kwargs)  # the module above is the one that vLLM compiles
 
     def compute_logits(self, hidden_states: torch.Tensor) -> torch.Tensor | None:
         return self.logits_processor(self.lm_head, hidden_states)

@@ -27,14 +27,17 @@ IMAGE = "<image>"
 
 
 class PageProcessingInfo(DeepseekOCRProcessingInfo):
-    """Sizes from the checkpoint's ``processor_config.json``; nine tiles where the checkpoint has a draft head."""
+    """Sizes from the checkpoint's ``processor_config.json``. Tiles: what the engine was told (``hf_overrides`` with
+    ``max_tiles``), else what that file says, else nine where the checkpoint has a draft head."""
 
     @cached_property
     def tiling(self) -> ProcessorConfig:
         model = self.ctx.model_config
         raw = get_hf_file_to_dict("processor_config.json", model.model, model.revision) or {}
         known: dict[str, Any] = {k: raw[k] for k in ProcessorConfig.__dataclass_fields__ if k in raw}
-        if not getattr(model.hf_config, "mtp_num_heads", 0):
+        if told := getattr(model.hf_config, "max_tiles", None):
+            known["max_tiles"] = told
+        elif not getattr(model.hf_config, "mtp_num_heads", 0):
             known.setdefault("max_tiles", MAX_CROPS)
         return ProcessorConfig(**known)
 

@@ -26,12 +26,13 @@ EOS = 1
 
 
 class ScriptedEngine:
-    """Answers with the tokens of a script, two at a time; ``die`` kills it, ``hang`` never answers."""
+    """Answers with the tokens of a script, two at a time, ``pause`` seconds apart; ``die`` kills it, ``hang`` never
+    answers."""
 
     def __init__(self, script: dict[str, Any]) -> None:
         self.script, self.errored = script, False
         self.running = self.most = self.closed = 0
-        self.stopped = False
+        self.stopped, self.pause = False, 0.0
 
     async def generate(self, prompt: dict[str, Any], params: Any, request_id: str) -> AsyncIterator[Any]:
         text = byte_tokenizer().decode(prompt["prompt_token_ids"])
@@ -49,7 +50,7 @@ class ScriptedEngine:
             if tokens == "hang":
                 await asyncio.sleep(60)
             for at in range(0, len(tokens), 2):
-                await asyncio.sleep(0)
+                await asyncio.sleep(self.pause)
                 last = at + 2 >= len(tokens)
                 reason = ("stop" if tokens[-1] == EOS else "length") if last else None
                 part = SimpleNamespace(token_ids=tokens[at : at + 2], finish_reason=reason)
@@ -64,7 +65,7 @@ class ScriptedEngine:
 
 def decoder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: dict[str, Any], *, concurrency: int = 2,
-    limits: Limits | None = None,
+    limits: Limits | None = None, stall_seconds: float = 600.0,
 ) -> VllmDecoder:  # fmt: skip
     engine = ScriptedEngine(script)
 
@@ -78,8 +79,9 @@ def decoder(
     info = EngineInfo("tiny", "", "vllm", "cpu", "float32", "0", "up to near-ties")
     tokenizer = byte_tokenizer()
     return VllmDecoder(
-        tmp_path, VllmSettings(concurrency=concurrency), tokenizer=tokenizer, processor=PROCESSOR, info=info,
-        limits=limits or Limits(), make_guard=lambda: LoopGuard(decode=tokenizer.decode),
+        tmp_path, VllmSettings(concurrency=concurrency, stall_seconds=stall_seconds), tokenizer=tokenizer,
+        processor=PROCESSOR, info=info, limits=limits or Limits(),
+        make_guard=lambda: LoopGuard(decode=tokenizer.decode),
     )  # fmt: skip
 
 
@@ -144,6 +146,31 @@ def test_a_dead_engine_is_an_engine_error(monkeypatch, tmp_path):
     with pytest.raises(EngineError, match="died: the process is gone"):
         list(made.decode(pages("poison", "good")))
     assert time.monotonic() - begun < 5
+    made.close()
+
+
+def test_an_engine_that_stops_answering_is_an_engine_error(monkeypatch, tmp_path):
+    made = decoder(monkeypatch, tmp_path, {"mute": "hang"}, concurrency=3, stall_seconds=0.4)
+    begun, seen = time.monotonic(), []
+    with pytest.raises(EngineError, match=r"gave nothing for 0\.4 s with pages in flight"):
+        seen.extend(t.page_id for t in made.decode(pages("mute one", "good", "mute two")))
+    assert time.monotonic() - begun < 5
+    assert seen == ["good"]
+    assert _becomes(0, made)
+    with pytest.raises(EngineError, match=r"did not finish one page within 0\.4 s"):
+        made.ask(*pages("mute"))
+    made.close()
+    assert made.engine.stopped
+
+
+def test_a_slow_engine_and_a_slow_reader_are_not_stuck(monkeypatch, tmp_path):
+    made = decoder(monkeypatch, tmp_path, {"long": [*range(70, 84), EOS]}, stall_seconds=0.5)
+    made.engine.pause = 0.15  # more than a second in all
+    stops = []
+    for answer in made.decode(pages("quick", "long one", "long two")):
+        time.sleep(0.6)
+        stops.append(answer.stop)
+    assert stops == ["end"] * 3
     made.close()
 
 

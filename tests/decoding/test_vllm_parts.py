@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from jocr.decoding import load, vllm_golden
+from jocr.decoding import load, vllm_golden, vllm_load
 from jocr.decoding.vllm_depth import CPU, EAGER, GRAPHS, default_table, load_table, pick_depth, save_table, table_path
 from jocr.decoding.vllm_golden import Golden, compare, find_golden, golden_page
 from jocr.decoding.vllm_load import pick_engine, vllm_device
@@ -22,6 +22,7 @@ from jocr.model.shards import read_header, read_index, write_file
 from jocr.model.split_draft import prepare_draft
 from jocr.model.tokenizer import load_tokenizer
 from jocr.records import PageInput
+from jocr.vllm_plugin.__main__ import command
 from tests.vllm_plugin.checkpoints import PROCESSOR, TINY, page, tiny_checkpoint
 
 
@@ -77,6 +78,54 @@ def test_engine_arguments_name_the_draft_only_where_there_is_drafting(checkpoint
     assert (plain["max_model_len"], plain["dtype"]) == (512, "float32")
     drafting = engine_arguments(checkpoint, VllmSettings(depth=2))["speculative_config"]
     assert drafting == {"method": "eagle", "model": str(prepare_draft(checkpoint)), "num_speculative_tokens": 2}
+
+
+def headless(directory: Path, named: bool) -> Path:
+    """A checkpoint without a draft head's tensors, whose config names one all the same or does not."""
+    made = tiny_checkpoint(directory, 1, 0.3)
+    kept = {name: tensor for name, tensor in _tensors(made).items() if not name.startswith("mtp_")}
+    write_file(kept, made / "model.safetensors")
+    raw = json.loads((made / "config.json").read_text())
+    (made / "config.json").write_text(json.dumps(raw if named else {k: v for k, v in raw.items() if "mtp" not in k}))
+    return made
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_without_a_draft_head_decoding_is_plain_and_says_so(tmp_path, named, caplog, capsys):
+    made = headless(tmp_path / "headless", named)
+    if not named:
+        raw = json.loads((made / "config.json").read_text())
+        (made / "config.json").write_text(json.dumps({**raw, "num_nextn_predict_layers": 0}))
+    assert vllm_load._draftable(made, 2) == 0
+    assert "decoding without a draft head (depth 0)" in caplog.text
+    line = command(str(made), 2)
+    assert "--speculative-config" not in line
+    assert "serves without a draft head" in capsys.readouterr().err
+    golden = find_golden(made)
+    assert golden is not None
+    assert golden.tokens
+
+
+def test_an_engine_that_refuses_the_draft_starts_without_it(checkpoint, monkeypatch, caplog):
+    tried = []
+
+    class Refusing:
+        def __init__(self, checkpoint, *, settings, info, **rest):
+            tried.append(settings.depth)
+            self.info = info
+            if settings.depth:
+                raise EngineError("vLLM did not start: NotImplementedError: no speculation for this model")
+
+    monkeypatch.setattr(vllm_load, "VllmDecoder", Refusing)
+    monkeypatch.setattr(vllm_load, "version", lambda: "0.32.0")
+    monkeypatch.setattr(vllm_load, "self_test", lambda *args: None)
+    made = vllm_load.load_vllm("tiny", checkpoint, depth=2)
+    assert tried == [2, 0]
+    assert made.info.draft_depth == "0"
+    assert "starting without it" in caplog.text
+    monkeypatch.setattr(Refusing, "__init__", lambda self, *args, **rest: (_ for _ in ()).throw(EngineError("memory")))
+    with pytest.raises(EngineError, match="memory"):
+        vllm_load.load_vllm("tiny", checkpoint, depth=2)
 
 
 def test_a_request_holds_one_image_token_and_knows_the_whole_prompt(checkpoint):

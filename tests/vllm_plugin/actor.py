@@ -1,7 +1,8 @@
-"""The class that the Ray test makes an actor of: a worker imports it by this module's name."""
+"""What the Ray tests run in a worker, which imports it by this module's name: an actor, and a Serve deployment."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 
@@ -29,3 +30,16 @@ class Reader:
     def kill_engine(self) -> None:
         for process in self.decoder.engine.engine_core.resources.engine_manager.processes:
             process.kill()
+
+
+class Replica(Reader):
+    """A bare Serve replica: every call is one page, as many at once as Serve lets in."""
+
+    async def __call__(self, page):
+        return (await asyncio.wrap_future(self.decoder.submit(page))).tokens
+
+    async def running(self) -> int:
+        return self.decoder.engine.get_num_unfinished_requests()
+
+    async def kill(self) -> None:
+        self.kill_engine()
