@@ -149,13 +149,14 @@ class Attempt:
     def _record(self, page: int | None) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         record = {"careful": self.careful, "page": page, "written": now}
-        storage.atomic_write(self.uri, json.dumps(record).encode("ascii"))
+        storage.atomic_write(self.uri, json.dumps(record).encode("ascii"), durable=self.careful)
 
 
 def _read(uri: str) -> dict[str, Any] | None:
     """A record; None where its attempt has ended since it was listed."""
     try:
-        record = json.loads(storage.read_bytes(uri))
+        data = storage.read_bytes(uri)
+        record = json.loads(data) if data else {"careful": False, "page": None}  # a power cut emptied it
         return {"careful": bool(record["careful"]), "page": record["page"]}
     except FileNotFoundError:
         return None

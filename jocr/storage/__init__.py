@@ -151,12 +151,14 @@ def list_below(folder: str) -> Iterator[Entry]:
         yield from (entry for entry in local.entries(folder, False) if not local.is_draft(entry.uri))
 
 
-def atomic_write(uri: str, data: bytes | Writer) -> None:
+def atomic_write(uri: str, data: bytes | Writer, *, durable: bool = True) -> None:
     """Write a file so that readers see the old bytes or all the new ones, never a part.
 
     Args:
         uri: a path (folders are made) or an ``s3://`` key.
         data: the bytes, or a function that writes them to the binary file it is handed.
+        durable: whether a local file is on the disk when this returns. Without it, a power cut (not the death of a
+            process) may leave the old bytes, or none.
 
     Raises:
         StorageError: the target is not writable; nothing is left behind.
@@ -167,7 +169,7 @@ def atomic_write(uri: str, data: bytes | Writer) -> None:
     with as_storage_error("write", uri):
         target = Path(uri)
         target.parent.mkdir(parents=True, exist_ok=True)
-        local.replace(target, write)
+        local.replace(target, write, durable)
 
 
 def put_if_absent(uri: str, data: bytes) -> bool:

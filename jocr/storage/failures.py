@@ -78,7 +78,8 @@ def is_from_library(error: Exception) -> bool:
 
 def code_of(error: Exception) -> str:
     """S3's error code ("SlowDown", or the HTTP status as text where there is no body); empty for other errors."""
-    return str(getattr(error, "response", {}).get("Error", {}).get("Code", ""))
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def _remote_remedy(verb: str, uri: str, error: Exception) -> str:

@@ -25,11 +25,12 @@ def version(facts: os.stat_result) -> str:
     return f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
 
 
-def replace(target: Path, write: Writer) -> None:
+def replace(target: Path, write: Writer, durable: bool = True) -> None:
     """Write ``target`` under a draft's name, then give it its own."""
-    with _draft(target, write) as draft:
+    with _draft(target, write, durable) as draft:
         os.replace(draft, target)
-    sync(target.parent)
+    if durable:
+        sync(target.parent)
 
 
 def link_new(target: Path, write: Writer) -> bool:
@@ -45,14 +46,15 @@ def link_new(target: Path, write: Writer) -> bool:
 
 
 @contextlib.contextmanager
-def _draft(target: Path, write: Writer) -> Iterator[str]:
+def _draft(target: Path, write: Writer, durable: bool = True) -> Iterator[str]:
     handle, draft = tempfile.mkstemp(prefix=".", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
             file.flush()
             os.fchmod(file.fileno(), 0o666 & ~umask())
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         yield draft
     finally:
         with contextlib.suppress(FileNotFoundError):

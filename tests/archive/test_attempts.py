@@ -153,7 +153,10 @@ def test_generations_and_settings_keep_apart_and_a_commit_forgets(out: str, jour
 
 def test_damage_and_unwritable_journals_are_told(tmp_path: Path) -> None:
     journal = Journal(str(tmp_path), "5e77", Unit("ab12", "part", 0, 1))
-    storage.atomic_write(journal.begin().uri, b"{}")
+    begun = journal.begin()
+    storage.atomic_write(begun.uri, b"")  # what a power cut may leave of it
+    assert journal.begin().charged(1) == 1
+    storage.atomic_write(begun.uri, b"{}")
     with pytest.raises(LedgerError, match="not a record of this program"):
         journal.begin()
     (tmp_path / "file").write_bytes(b"")
