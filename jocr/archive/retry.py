@@ -7,7 +7,7 @@ penalty is ever put on repetition, which would empty honest tables (C4).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from jocr import documents
@@ -26,7 +26,7 @@ class Try:
 
     row: ParsedPage
     number: int = 0
-    rung: Rung = Rung()
+    rung: Rung = field(default_factory=Rung)
 
     @property
     def ending(self) -> str:
