@@ -26,6 +26,12 @@ DOCS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def no_sync(monkeypatch):
+    """A busy disk takes a second for each; what is lost at a power cut is not the matter here."""
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+
+
 def text_of(page, rng):
     words = ["".join(rng.choices("abcdéßж😀", k=5)) for _ in range(20)]
     return f"THE ANNALS {page.index + 5}\n\nText of {' '.join(words)}."
