@@ -18,7 +18,17 @@ from jocr.archive.members import LIMIT_BYTES, Item, Member, PasswordOf, SkippedM
 from jocr.errors import DocumentError
 from jocr.pages.sniff import SNIFF_BYTES
 
-__all__ = ["Item", "Member", "PasswordOf", "SkippedMember", "extract", "extract_run", "members", "sniff_container"]
+__all__ = [
+    "Item",
+    "Member",
+    "PasswordOf",
+    "SkippedMember",
+    "extract",
+    "extract_run",
+    "kind_of",
+    "members",
+    "sniff_container",
+]
 
 _PACKED = ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 _OFFICE = (b"[Content_Types].xml", b"mimetype", b"_rels/", b"docProps/", b"word/", b"xl/", b"ppt/", b"META-INF/")
@@ -91,7 +101,7 @@ def extract_run(
     Yields:
         Each member, in the container's order, with why it could not be unpacked, or None.
     """
-    kind = _kind(path)
+    kind = kind_of(path)
     run = sorted(wanted, key=lambda member: member.ordinal)
     pending = [member for member in run if member.reason is None]
     if kind == "zip":
@@ -128,7 +138,7 @@ def extract(
 
 
 def _list(path: str | Path, limit: int, password: PasswordOf) -> Iterator[Item]:
-    kind = _kind(path)
+    kind = kind_of(path)
     if kind == "zip":
         return zips.list_members(path, limit, password)
     if kind.startswith("warc"):
@@ -136,7 +146,8 @@ def _list(path: str | Path, limit: int, password: PasswordOf) -> Iterator[Item]:
     return tars.list_members(path, kind, limit)
 
 
-def _kind(path: str | Path) -> str:
+def kind_of(path: str | Path) -> str:
+    """The kind of a container, as ``sniff_container`` tells it; raises DocumentError where it is none."""
     with open(path, "rb") as file:
         head = file.read(SNIFF_BYTES)
     kind = sniff_container(head)

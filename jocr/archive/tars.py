@@ -124,17 +124,17 @@ def extract(
             yield member, damage
 
 
-def unpack(path: str | Path, kind: str, target: Path) -> None:
-    """Write the plain tar inside a compressed one; damage ends it early, without an error."""
+def unpack(path: str | Path, kind: str, target: Path, size: int) -> None:
+    """Write the first ``size`` bytes of the tar inside a compressed one; damage ends it early, without an error."""
     with Forward(path, kind) as stream:
 
         def read(count: int) -> bytes:
             try:
-                return stream.read(count)
+                return stream.read(min(count, size - stream.tell()))
             except _BROKEN:
                 return b""
 
-        copy_out(read, target, 1 << 62)
+        copy_out(read, target, size)
 
 
 def _copy(stream: Forward, member: Member, target: Path, limit: int) -> None:
