@@ -11,6 +11,8 @@ import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,27 +29,29 @@ from jocr.archive.layout import MANIFEST, place
 from jocr.archive.listing import list_sources
 from jocr.archive.manifest import ManifestInfo
 from jocr.archive.opening import open_file
-from jocr.archive.reuse import Earlier, Index, Rows, earlier
+from jocr.archive.reuse import Earlier, Index, earlier
 from jocr.config import ParseRecipe
 from jocr.errors import ConfigError, JocrError, StorageError
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing.command import render_limits
 from jocr.parsing.plan import PageSelection
-from pipelines.stages import FunctionStage, Spread, Stage, run_ray
+from pipelines.stages import FunctionStage, Stage, run_ray
 
 WORK = ".open"
+TRIES = 2  # more, where another driver does the same at the same time
 Runner = Callable[[Sequence[Any], Sequence[Stage]], Iterable[Any]]
+RAY: Runner = partial(run_ray, blocks=None)
 Progress = Callable[[int, int | None], None]  # files listed, files opened; None while listing
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Neighbouring files of the listing: where their table lies, and where their rows in an earlier manifest do."""
+    """Neighbouring files of the listing: where their table lies. Its column ``rows`` says where an earlier manifest has
+    theirs: part, first row, row after the last, and so on."""
 
     number: int
     uri: str
     files: int
-    rows: tuple[tuple[Rows, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,7 @@ class Opened:
     documents: int
 
 
-def run_inventory(
-    recipe: ParseRecipe, progress: Progress | None = None, *, run: Runner = run_ray, attempts: int = 3
-) -> ManifestInfo:
+def run_inventory(recipe: ParseRecipe, progress: Progress | None = None, *, run: Runner = RAY) -> ManifestInfo:
     """List ``recipe.sources``, open what is new or changed, write the manifest below ``recipe.out``.
 
     Args:
@@ -83,36 +85,38 @@ def run_inventory(
         files = list_sources(recipe.sources, recipe.out)
         listing = collect.collect(files, Path(folder), lambda listed: told(listed, None))
         _check_writable(recipe.out)
-        for attempt in range(attempts):
-            try:
-                return _inventory(recipe, listing, told, run)
-            except FileNotFoundError:  # another driver finished the same work and cleared it: its manifest has it
-                if attempt == attempts - 1:
-                    raise
-    raise AssertionError("unreachable")
+        for _ in range(TRIES):
+            with suppress(FileNotFoundError):  # another driver finished the same work and cleared it: reuse that
+                return _inventory(recipe, listing, told, run, Path(folder))
+        return _inventory(recipe, listing, told, run, Path(folder))
 
 
-def _inventory(recipe: ParseRecipe, listing: collect.Listing, told: Progress, run: Runner) -> ManifestInfo:
+def _inventory(
+    recipe: ParseRecipe, listing: collect.Listing, told: Progress, run: Runner, folder: Path
+) -> ManifestInfo:
     before = manifest.latest(recipe.out)
     chunks = list(_write_chunks(recipe.out, listing, Index(before)))
     task = partial(open_chunk, recipe=recipe, before=earlier(before) if before else None)
-    stages: list[Stage] = [Spread(1), FunctionStage("open", task, batch=1)]
-    answers: list[Opened] = []
+    stages: list[Stage] = [FunctionStage("open", task, batch=1, tasks=recipe.ray.renderers)]
+    answers: list[str] = []
+    opened = 0
     for answer in run(chunks, stages):
-        answers.append(answer)
-        told(len(listing), sum(a.files for a in answers))
-    answers.sort(key=lambda answer: answer.number)
-    if len(answers) != len(chunks):
-        raise JocrError(f"{len(chunks)} chunks of files went out and {len(answers)} came back")
+        (folder / f"{answer.number:08d}.parquet").write_bytes(storage.read_bytes(answer.uri))
+        answers.append(answer.uri)
+        opened += answer.files
+        told(len(listing), opened)
+    found = sorted(folder.glob("*.parquet"))
+    if not len(chunks) == len(answers) == len(found):
+        raise JocrError(f"{len(chunks)} chunks of files went out and {len(answers)} came back; run it again")
     info = assemble(
-        lambda: (_read(answer.uri) for answer in answers),
+        lambda: (pq.read_table(path) for path in found),
         recipe.out,
         unit=recipe.ray.unit,
         sources=recipe.sources,
         selection=recipe.pages,
     )
-    for uri in (*(chunk.uri for chunk in chunks), *(answer.uri for answer in answers)):
-        storage.delete(uri)
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(storage.delete, [*(chunk.uri for chunk in chunks), *answers]))
     return info
 
 
@@ -125,10 +129,12 @@ def _check_writable(out: str) -> None:
 
 def _write_chunks(out: str, listing: collect.Listing, index: Index) -> Iterator[Chunk]:
     for number, files in enumerate(listing.chunks()):
-        data = _parquet(collect.to_table(files))
-        uri = place(out, MANIFEST, WORK, f"{hashlib.sha256(data).hexdigest()[:24]}.files.parquet")
-        storage.atomic_write(uri, data)
-        yield Chunk(number, uri, len(files), tuple(tuple(index.rows(file.uri)) for file in files))
+        table = collect.to_table(files)
+        name = hashlib.sha256(_parquet(table)).hexdigest()[:24]
+        rows = pa.array([[at for run in index.rows(file.uri) for at in run] for file in files], pa.list_(pa.int64()))
+        uri = place(out, MANIFEST, WORK, f"{name}.files.parquet")
+        storage.atomic_write(uri, _parquet(table.append_column("rows", rows)))
+        yield Chunk(number, uri, len(files))
 
 
 def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> Iterator[Opened]:
@@ -137,8 +143,9 @@ def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> 
     uri = chunk.uri.removesuffix(".files.parquet") + ".documents.parquet"
     unfinished = _finished(uri)
     found: list[inventory.Document] = []
-    for file, rows in zip(collect.from_table(_read(chunk.uri)), chunk.rows, strict=True):
-        known = unfinished.get(file.uri) or (before.documents(file.uri, list(rows)) if before else [])
+    table = _read(chunk.uri)
+    for file, rows in zip(collect.from_table(table), table["rows"].to_pylist(), strict=True):
+        known = unfinished.get(file.uri) or (before.documents(file.uri, rows) if before else [])
         found += open_file(file, recipe, renderer, known)
     storage.atomic_write(uri, _parquet(inventory.to_table(found, selection)))
     yield Opened(chunk.number, uri, chunk.files, len(found))

@@ -4,7 +4,8 @@ bytes a file, whatever their names."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, fields
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from jocr.errors import ConfigError
 from jocr.parsing.names import SUFFIX, safe_path
 
 CHUNK_FILES, CHUNK_BYTES = 256, 256 << 20  # a chunk is closed by whichever comes first
+SPREAD = 64  # a small listing makes at least so many chunks, if it has so many files
 _ROWS = 4096
 _NAMES = [field.name for field in fields(File)]
+_values = attrgetter(*_NAMES)
 SCHEMA = pa.schema([pa.field(name, pa.int64() if name == "size" else pa.string(), False) for name in _NAMES])
 
 
@@ -51,11 +54,11 @@ class Listing:
     def chunks(self) -> Iterator[list[File]]:
         """Runs of neighbouring files, small enough to be opened by one task."""
         chunk: list[File] = []
-        total = 0
+        total, most = 0, min(CHUNK_FILES, 1 + len(self) // SPREAD)
         for file in self:
             chunk.append(file)
             total += file.size
-            if len(chunk) >= CHUNK_FILES or total >= CHUNK_BYTES:
+            if len(chunk) >= most or total >= CHUNK_BYTES:
                 yield chunk
                 chunk, total = [], 0
         if chunk:
@@ -91,7 +94,7 @@ def collect(files: Iterable[File], folder: Path, progress: Callable[[int], None]
 
 
 def to_table(files: list[File]) -> pa.Table:
-    columns = zip(*map(astuple, files), strict=True) if files else ([] for _ in _NAMES)
+    columns = zip(*map(_values, files), strict=True) if files else ([] for _ in _NAMES)
     arrays = [
         pa.array(values, pa.int64()) if name == "size" else to_array(values)
         for name, values in zip(_NAMES, columns, strict=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -35,6 +36,8 @@ class Document:
 
 _NUMBERS = {"size": pa.int64(), "pages": pa.int32(), "skipped": pa.bool_()}
 _FIELDS = [field.name for field in fields(Document)]
+_values = attrgetter(*_FIELDS)
+_facts = attrgetter(*(name for name in _FIELDS if name != "detail"))
 DOCUMENTS = pa.schema(
     [pa.field(name, _NUMBERS.get(name, pa.string()), False) for name in _FIELDS]
     + [pa.field("keys", pa.list_(pa.int64())), pa.field("indices", pa.list_(pa.int32()))]
@@ -59,7 +62,7 @@ def to_table(documents: list[Document], selection: PageSelection) -> pa.Table:
     """Documents with the keys of their chosen pages and a digest of all that makes up their rows."""
     indices = [_indices(document, selection) for document in documents]
     keys = [[_key(document, index) for index in chosen] for document, chosen in zip(documents, indices, strict=True)]
-    columns = list(zip(*map(astuple, documents), strict=True)) or [()] * len(_FIELDS)
+    columns = list(zip(*map(_values, documents), strict=True)) or [()] * len(_FIELDS)
     arrays: list[pa.Array] = [
         pa.array(values, _NUMBERS[name]) if name in _NUMBERS else to_array(values)
         for name, values in zip(_FIELDS, columns, strict=True)
@@ -87,5 +90,5 @@ def _key(document: Document, index: int) -> int:
 
 
 def _digest(document: Document, keys: list[int]) -> bytes:
-    facts = "\0".join(map(str, astuple(replace(document, detail=""))))
+    facts = "\0".join(map(str, _facts(document)))
     return hashlib.sha256(f"{facts}\0{keys}".encode("utf-8", "surrogatepass")).digest()

@@ -62,15 +62,11 @@ def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Doc
 
 def _unpacked(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
     with TemporaryDirectory(prefix="jocr-members-") as folder:
-        path = Path(file.uri)
-        if storage.is_s3(file.uri):
-            path = Path(folder, "container")
-            try:
-                storage.download(file.uri, str(path), limit=int(recipe.job.spool_gb * 1e9))
-            except (OSError, StorageError) as error:
-                yield _failed(file, "unreadable_file", str(error))
-                return
-        yield from _members(file, path, Path(folder, "member"), recipe, renderer)
+        here = _fetched(file, folder, recipe)
+        if here.reason:
+            yield _failed(here, here.reason, here.detail)
+        else:
+            yield from _members(here, _path(here, folder), Path(folder, "member"), recipe, renderer)
 
 
 def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
@@ -103,7 +99,7 @@ def _member(
     document = _inside(file, member)
     if error is not None:
         return replace(document, reason=error.reason, detail=error.detail)
-    return _filled(document, file.uri, str(path), recipe, renderer)
+    return _filled(document, str(path), recipe, renderer)
 
 
 def _inside(file: File, member: Member) -> Document:
@@ -113,15 +109,38 @@ def _inside(file: File, member: Member) -> Document:
 
 
 def _opened(file: File, recipe: ParseRecipe, renderer: Renderer) -> Document:
-    return _filled(_plain(file), file.uri, None, recipe, renderer)
+    if not storage.is_s3(file.uri):
+        return _filled(_plain(file), None, recipe, renderer)
+    with TemporaryDirectory(prefix="jocr-file-") as folder:
+        here = _fetched(file, folder, recipe)
+        if here.reason:
+            return _failed(here, here.reason, here.detail)
+        return _filled(_plain(here), str(_path(here, folder)), recipe, renderer)
 
 
-def _filled(document: Document, uri: str, path: str | None, recipe: ParseRecipe, renderer: Renderer) -> Document:
+def _fetched(file: File, folder: str, recipe: ParseRecipe) -> File:
+    """The file with its bytes at ``_path`` and the version that they are of, or with the reason why not."""
+    if not storage.is_s3(file.uri):
+        return file
+    try:
+        entry = storage.download(file.uri, str(_path(file, folder)), limit=int(recipe.job.spool_gb * 1e9))
+        return replace(file, etag=entry.etag, size=entry.size)
+    except FileNotFoundError:
+        return replace(file, reason="unreadable_file", detail="it is no longer there")
+    except (OSError, StorageError) as error:
+        return replace(file, reason="unreadable_file", detail=str(error))
+
+
+def _path(file: File, folder: str) -> Path:
+    return Path(folder, "copy") if storage.is_s3(file.uri) else Path(file.uri)
+
+
+def _filled(document: Document, path: str | None, recipe: ParseRecipe, renderer: Renderer) -> Document:
     """The document with what its bytes say; a failure that may pass gets a second try."""
     password = password_for(recipe, document.uri, document.name)
-    result = renderer.open(uri, password=password, path=path)
+    result = renderer.open(document.uri, password=password, path=path)
     if isinstance(result, PageFailure) and result.retryable:
-        result = renderer.open(uri, password=password, path=path)
+        result = renderer.open(document.uri, password=password, path=path)
     if isinstance(result, PageFailure):
         return replace(document, sha256=result.sha256 or "", reason=result.reason, detail=result.detail)
     doc, pages = result

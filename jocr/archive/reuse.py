@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,10 +26,14 @@ class Earlier:
     parts: tuple[str, ...]
     skipped: str
 
-    def documents(self, uri: str, rows: list[Rows]) -> list[Document]:
-        """What was found at ``uri``, members in order, what was no document behind them."""
+    def documents(self, uri: str, rows: Sequence[int]) -> list[Document]:
+        """What was found at ``uri``, members in order, what was no document behind them.
+
+        Args:
+            rows: of ``Index.rows``, one after another.
+        """
         found: list[Document] = []
-        for part, start, stop in rows:
+        for part, start, stop in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
             place = self.skipped if part < 0 else self.parts[part]
             found += [document for document in _documents(place, start, stop) if document.uri == uri]
         members: dict[tuple[str, bool], Document] = {}
