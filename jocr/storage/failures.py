@@ -66,7 +66,7 @@ def as_storage_error(verb: str, uri: str) -> Iterator[None]:
     except Exception as error:
         if not is_from_library(error):
             raise
-        if code_of(error) in ABSENT:
+        if code_of(error) in ABSENT and verb in ("read", "delete"):
             raise FileNotFoundError(uri) from error
         raise StorageError(_sentence(verb, uri, str(error), _remote_remedy(verb, uri, error))) from error
 

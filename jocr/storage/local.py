@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from jocr.storage.uris import Entry
 Writer = Callable[[BinaryIO], None]
 
 PIECE = 1 << 20  # bytes copied at a time
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 def version(facts: os.stat_result) -> str:
@@ -41,6 +43,13 @@ def link_new(target: Path, write: Writer) -> bool:
         except FileExistsError:
             if os.stat(draft).st_nlink < 2:  # over NFS a link may be made and still be answered with an error
                 return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            raise StorageError(
+                f"cannot write {target}: its file system has no hard links ({error.strerror}), by which a file is "
+                "written once only; name a place on another"
+            ) from error
     sync(target.parent)
     return True
 

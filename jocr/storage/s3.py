@@ -176,17 +176,14 @@ def put_new(uri: str, data: bytes) -> bool:
         except Exception as error:
             if code_of(error) not in {"PreconditionFailed", "412", "ConditionalRequestConflict", "409"}:
                 raise
-            # an earlier attempt may have been carried out though its answer was lost: then the object is ours
             repeated = getattr(error, "response", {}).get("ResponseMetadata", {}).get("RetryAttempts", 0)
-            return bool(repeated) and _same(uri, data)
+            if not repeated:
+                return False
+            try:  # an earlier attempt may have been carried out though its answer was lost: then the object is ours
+                return read(uri, None) == data
+            except FileNotFoundError:
+                raise error from None
     return True
-
-
-def _same(uri: str, data: bytes) -> bool:
-    try:
-        return read(uri, None) == data
-    except FileNotFoundError:
-        return False
 
 
 def delete(uri: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -111,8 +112,9 @@ def test_a_second_writer_loses_and_takes_its_rows_back(out: str) -> None:
     assert ledger.rows(ledger.committed()["ab12"])[0].markdown == "first 1"
 
 
-def test_of_racing_writers_exactly_one_counts(out: str) -> None:
-    ledger, keys, rounds, writers = Ledger(out, SETTINGS), [1, 2], 20, 2
+def test_of_racing_writers_exactly_one_counts(s3: Callable[[], str]) -> None:
+    out, keys, rounds, writers = f"s3://{s3()}/out", [1, 2], 20, 2
+    ledger = Ledger(out, SETTINGS)
     barrier = threading.Barrier(writers)
     won: list[list[Commit | None]] = [[] for _ in range(writers)]
 
@@ -136,35 +138,39 @@ def test_of_racing_writers_exactly_one_counts(out: str) -> None:
     assert sorted(data_files(out)) == sorted(commit.data for commit in committed.values())
 
 
-RACE = """
-import sys, time
-from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from test_ledger import Ledger, SETTINGS, rows_of, unit_of
-out, me = Path(sys.argv[1]), int(sys.argv[2])
-for number in range(20):
-    (out / f"ready-{number}-{me}").touch()
-    while not (out / f"ready-{number}-{1 - me}").exists():
-        time.sleep(0.0005)
-    made = Ledger(str(out), SETTINGS).commit(unit_of([1, 2], f"u{number:02}"), rows_of([1, 2], f"writer {me}"), [1, 2])
-    print(int(made is not None))
-"""
+def race(out: Path, me: int, rounds: int = 20) -> list[int]:
+    """Commit the same units as the other racer, round by round at the same moment; 1 where this one won."""
+    won = []
+    for number in range(rounds):
+        (out / f"ready-{number}-{me}").touch()
+        deadline = time.monotonic() + 60
+        while not (out / f"ready-{number}-{1 - me}").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.0005)
+        rows = rows_of([1, 2], f"writer {me}")
+        won.append(int(Ledger(str(out), SETTINGS).commit(unit_of([1, 2], f"u{number:02}"), rows, [1, 2]) is not None))
+    return won
 
 
 def test_of_racing_processes_exactly_one_counts(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", RACE, str(tmp_path)]
-    here = str(Path(__file__).parent)
-    racers = [
-        subprocess.Popen([*command, str(me), here], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for me in range(2)
-    ]
-    told = [racer.communicate(timeout=120) for racer in racers]
-    assert [racer.returncode for racer in racers] == [0, 0], told
-    won = [[int(line) for line in out.split()] for out, _ in told]
-    assert [a + b for a, b in zip(*won, strict=True)] == [1] * 20
+    script = "import sys; from pathlib import Path; import test_ledger; print(*test_ledger.race(Path(sys.argv[1]), 1))"
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        cwd=Path(__file__).parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        won = race(tmp_path, 0)
+    finally:
+        told, complaints = other.communicate(timeout=60)
+    assert other.returncode == 0, complaints
+    lost = [int(word) for word in told.split()]
+    assert [a + b for a, b in zip(won, lost, strict=True)] == [1] * 20
     ledger = Ledger(str(tmp_path), SETTINGS)
     for number, commit in enumerate(ledger.committed().values()):
-        assert {row.markdown for row in ledger.rows(commit)} == {f"writer {won[1][number]} {key}" for key in (1, 2)}
+        assert {row.markdown for row in ledger.rows(commit)} == {f"writer {lost[number]} {key}" for key in (1, 2)}
     assert len(data_files(str(tmp_path))) == 20
 
 
