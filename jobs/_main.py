@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -44,7 +45,7 @@ def main(
     given = vars(parser.parse_args(argv))
     own = {key: _value(given[key]) for key in (shortcuts or {}).values() if given[key] is not None}
     try:
-        signal.signal(signal.SIGTERM, _terminate)
+        end_on_sigterm()
         sys.exit(run(load(recipe, given["recipe"], given["sets"], own)))
     except KeyboardInterrupt:
         _stop(stopped, 130)
@@ -55,6 +56,12 @@ def main(
         if cause is None:
             raise
         _stop(str(cause), 2 if isinstance(cause, ConfigError) else 1)
+
+
+def end_on_sigterm() -> None:
+    """Turn SIGTERM into ``Terminated``. To be called again after ``ray.init``, which sets a handler of its own."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
 
 
 def _value(text: str) -> Any:

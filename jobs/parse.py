@@ -14,7 +14,7 @@ import logging
 import os
 from typing import Any
 
-from jobs._main import main
+from jobs._main import end_on_sigterm, main
 from jocr.archive import run as archive
 from jocr.archive.run import Summary
 from jocr.config import ParseRecipe
@@ -46,7 +46,11 @@ def connect(address: str | None) -> None:
         if address or os.environ.get("RAY_ADDRESS"):
             ray.init(address=address or "auto", **quiet)
         else:
-            ray.init(num_cpus=max(4, os.cpu_count() or 1), include_dashboard=False, **quiet)
+            try:
+                ray.init(num_cpus=max(4, os.cpu_count() or 1), include_dashboard=False, **quiet)
+            except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
+                ray.init(**quiet)
+        end_on_sigterm()
     ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
 

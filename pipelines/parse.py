@@ -24,7 +24,8 @@ from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import ManifestInfo
 from jocr.archive.passes import Outcome, run_passes
 from jocr.archive.plan import make_plan, plan_redrive
-from jocr.archive.render import InPlace, picture, render_unit
+from jocr.archive.places import Places
+from jocr.archive.render import draw_again, render_unit
 from jocr.archive.run import Summary, Watch
 from jocr.archive.settings import Reading
 from jocr.archive.work import Read, Receipt, Sheets, Shot, Work
@@ -104,7 +105,7 @@ def units_together(batch: int, unit: int) -> int:
 
 def render(work: Work, *, recipe: ParseRecipe, reading: Reading, ledger: Ledger) -> Iterator[Sheets]:
     """A unit's pages as images."""
-    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), InPlace())
+    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe))
 
 
 def commit(read: Read, *, ledger: Ledger) -> Iterator[Receipt]:
@@ -119,7 +120,7 @@ class Decode:
         self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost
     ) -> None:
         self._recipe = recipe
-        self._renderer = Renderer(render_limits(recipe))
+        self._renderer, self._places = Renderer(render_limits(recipe)), Places(recipe)
         decoder = open_guarded(make_decoder, current_actor())
         self._feed = Feed(decoder, lost, stall_seconds=recipe.job.stall_seconds)
         self._metrics = PageMetrics() if current_actor() else None
@@ -132,7 +133,7 @@ class Decode:
 
     def _again(self, shot: Shot, scale: float, rotate: int) -> PageImage | PageFailure:
         side = min(round(self._side * scale), self._renderer.limits.max_long_side)
-        return picture(shot.page, self._recipe, self._renderer, InPlace(), side=side, rotate=rotate)
+        return draw_again(shot.page, self._recipe, self._renderer, self._places, side=side, rotate=rotate)
 
     def _tell(self, row: ParsedPage) -> None:
         if self._metrics is not None:

@@ -16,6 +16,7 @@ from jocr import documents
 from jocr.archive.attempts import Attempt, Journal
 from jocr.archive.feed import Answer, Feed
 from jocr.archive.ledger import Ledger
+from jocr.archive.retry import climb
 from jocr.archive.settings import Reading
 from jocr.archive.work import Read, Sheets, Shot, stamped
 from jocr.config import Rung
@@ -125,11 +126,8 @@ class _Pages:
         first = documents.transcribed(image, transcript, origin, attempts=attempts)
         ladder = self._reader.reading.ladder
         again = partial(self._reader.again, shot)
-        if ladder:
-            from jocr.archive.retry import climb
-
-            first = climb(first, image, ladder, self._ask, again)
-        return self._reader._told(stamped(first, shot.page))
+        row = climb(first, image, ladder, self._ask, again)
+        return self._reader._told(stamped(row, shot.page))
 
     def _ask(self, image: PageImage, rung: Rung) -> Transcript:
         page = self._input(image, rung)
@@ -149,7 +147,8 @@ class _Pages:
         page = PageInput(image.ref.page_id, image.png, reading.instruction, reading.max_tokens)
         if rung is None:
             return page
-        return replace(page, max_tokens=rung.max_tokens or page.max_tokens, temperature=rung.temperature)
+        limit = rung.max_tokens or page.max_tokens
+        return replace(page, max_tokens=limit, temperature=rung.temperature, seed=rung.seed)
 
     def _exhausted(self, shot: Shot, starts: int) -> ParsedPage:
         detail = f"begun {starts} times, and each time the decoder's process died"

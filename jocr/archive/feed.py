@@ -62,7 +62,9 @@ class Feed:
         self._moved = time.monotonic()  # when a page last ended, or the first of several came
         self._state = threading.Lock()
         self._turn = _Turn()
-        threading.Thread(target=self._run, name="jocr-feed", daemon=True).start()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="jocr-feed", daemon=True)
+        self._thread.start()
         threading.Thread(target=self._watch, name="jocr-watchdog", daemon=True).start()
 
     @property
@@ -105,6 +107,7 @@ class Feed:
     def close(self) -> None:
         """End the thread and the decoder, when nothing is in flight."""
         self._queue.put(None)
+        self._closed.set()
 
     def _answer(self, answers: queue.SimpleQueue[Answer | EngineError]) -> Answer:
         if self._dead is not None:
@@ -166,8 +169,7 @@ class Feed:
         self._read = now
 
     def _watch(self) -> None:
-        while self._dead is None:
-            time.sleep(min(1.0, self._stall / 4))
+        while self._dead is None and not self._closed.wait(min(1.0, self._stall / 4)):
             with self._state:
                 still = time.monotonic() - self._moved if self._flying else 0.0
                 pages = len(self._flying)

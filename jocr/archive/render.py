@@ -1,19 +1,18 @@
 """The first stage of a pass: a unit's pages as images, rows that stand already left out.
 
 A unit's images are held together as PNG, some 0.1 to 1 MB a page (decoded pixels stay in the renderer's process): in
-the task that renders them, once in the object store, and in the decoder that takes them, some ``ray.unit`` MB each time.
+the task that renders them, once in the object store, and in the decoder that takes them: up to ``ray.unit`` MB each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
 
 from jocr.archive.inventory import password_for
 from jocr.archive.layout import ManifestPage, Unit
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import read_pages
+from jocr.archive.places import Places
 from jocr.archive.settings import Reading
 from jocr.archive.work import Sheets, Shot, Work, document
 from jocr.config import ParseRecipe
@@ -22,26 +21,8 @@ from jocr.pages.render import Renderer
 from jocr.records import PageFailure, PageImage, PageRef, ParsedPage
 
 
-class Documents(Protocol):
-    """Where the bytes of a document lie on this machine."""
-
-    def local(self, page: ManifestPage) -> AbstractContextManager[str | None]:
-        """The path of a document while the block lasts; None where the renderer can read its uri itself.
-
-        Raises:
-            DocumentError: it cannot be had.
-        """
-
-
-class InPlace:
-    """``Documents`` that lie where they are."""
-
-    def local(self, page: ManifestPage) -> AbstractContextManager[str | None]:
-        return nullcontext()
-
-
 def render_unit(
-    work: Work, recipe: ParseRecipe, reading: Reading, ledger: Ledger, renderer: Renderer, documents: Documents
+    work: Work, recipe: ParseRecipe, reading: Reading, ledger: Ledger, renderer: Renderer, places: Places
 ) -> Sheets:
     """Render the pages of a unit that have no row yet.
 
@@ -55,7 +36,7 @@ def render_unit(
     pages = read_pages(unit.part, unit.start, unit.stop)
     kept, earlier = _standing(work, ledger, {page.key for page in pages})
     standing = {row.key for row in kept}
-    shots = shoot([page for page in pages if page.key not in standing], recipe, reading, renderer, documents)
+    shots = shoot([page for page in pages if page.key not in standing], recipe, reading, renderer, places)
     return Sheets(work, tuple(page.key for page in pages), kept, tuple(shots), earlier)
 
 
@@ -72,27 +53,51 @@ def _standing(work: Work, ledger: Ledger, keys: set[int]) -> tuple[tuple[ParsedP
 
 
 def shoot(
-    pages: list[ManifestPage], recipe: ParseRecipe, reading: Reading, renderer: Renderer, documents: Documents
+    pages: list[ManifestPage], recipe: ParseRecipe, reading: Reading, renderer: Renderer, places: Places
 ) -> Iterator[Shot]:
     """The images of ``pages``, or why there is none."""
-    for page in pages:
-        if page.reason is not None:
-            yield Shot(page, PageFailure(page.uri, page.sha256 or None, None, "open", page.reason, page.detail), 1)
+    for run in places.runs(pages):
+        if run[0].reason is not None and len(run) == 1:
+            yield Shot(run[0], _unopened(run[0]), 1)
             continue
-        result, attempts = picture(page, recipe, renderer, documents, side=reading.long_side), 1
-        if isinstance(result, PageFailure) and result.retryable:
-            result, attempts = picture(page, recipe, renderer, documents, side=reading.long_side), 2
-        yield Shot(page, result, attempts)
+        with places.local(run) as paths:
+            for page in run:
+                yield _shot(page, paths[page.member], recipe, reading.long_side, renderer)
 
 
-def picture(
-    page: ManifestPage, recipe: ParseRecipe, renderer: Renderer, documents: Documents, *, side: int, rotate: int = 0
+def draw_again(
+    page: ManifestPage, recipe: ParseRecipe, renderer: Renderer, places: Places, *, side: int, rotate: int
 ) -> PageImage | PageFailure:
-    """One page, rendered."""
+    """One page in another size or turned, for the retry ladder."""
+    with places.local([page]) as paths:
+        return _picture(page, paths[page.member], recipe, renderer, side, rotate)
+
+
+def _shot(
+    page: ManifestPage, path: str | None | DocumentError, recipe: ParseRecipe, side: int, renderer: Renderer
+) -> Shot:
+    if page.reason is not None:
+        return Shot(page, _unopened(page), 1)
+    result = _picture(page, path, recipe, renderer, side, 0)
+    if isinstance(result, PageFailure) and result.retryable:
+        return Shot(page, _picture(page, path, recipe, renderer, side, 0), 2)
+    return Shot(page, result, 1)
+
+
+def _unopened(page: ManifestPage) -> PageFailure:
+    return PageFailure(page.uri, page.sha256 or None, None, "open", page.reason or "corrupt", page.detail)
+
+
+def _picture(
+    page: ManifestPage,
+    path: str | None | DocumentError,
+    recipe: ParseRecipe,
+    renderer: Renderer,
+    side: int,
+    rotate: int,
+) -> PageImage | PageFailure:
+    if isinstance(path, DocumentError):
+        return PageFailure(page.uri, page.sha256 or None, page.index, "open", path.reason, path.detail)
     password = password_for(recipe, page.uri, page.name)
     ref = PageRef(document(page), page.index)
-    try:
-        with documents.local(page) as path:
-            return renderer.render(ref, long_side=side, password=password, rotate=rotate, path=path)
-    except DocumentError as error:
-        return PageFailure(page.uri, page.sha256 or None, page.index, "open", error.reason, error.detail)
+    return renderer.render(ref, long_side=side, password=password, rotate=rotate, path=path)
