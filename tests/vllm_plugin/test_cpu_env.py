@@ -1,4 +1,4 @@
-"""The work-around for torchvision's CUDA build beside torch's CPU build, without vLLM."""
+"""The work-arounds for vLLM's CPU build, without vLLM: torchvision's CUDA build beside torch's CPU build, llvmlite."""
 
 from __future__ import annotations
 
@@ -37,3 +37,19 @@ def test_the_operators_are_declared_before_torchvision_is_imported(tmp_path):
 
     if torch.version.cuda is None:
         assert done.stdout.split("\n")[:2] == ["False True", "True imported"]
+
+
+def test_llvmlites_library_has_no_attribute_that_it_does_not_have():
+    """What vLLM's CPU worker does with every object of every loaded module; numba's engines go on working."""
+    program = textwrap.dedent("""
+        import llvmlite.binding.ffi as ffi
+        from jocr.vllm_plugin import hide_dunders
+        print(hasattr(ffi.lib, '__dict__'))
+        hide_dunders()
+        hide_dunders()
+        print(hasattr(ffi.lib, '__dict__'))
+        import numba
+        print(numba.njit(lambda x: x + 1)(1))
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "2"]
