@@ -23,8 +23,8 @@ from jocr.archive.feed import Feed
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import ManifestInfo
 from jocr.archive.passes import Outcome, run_passes
-from jocr.archive.plan import make_plan, plan_redrive
 from jocr.archive.places import Places
+from jocr.archive.plan import make_plan, plan_redrive
 from jocr.archive.render import draw_again, render_unit
 from jocr.archive.run import Summary, Watch
 from jocr.archive.settings import Reading

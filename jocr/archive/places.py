@@ -18,7 +18,7 @@ from jocr.errors import DocumentError
 
 SHARE = 8  # one run takes at most this part of the spool, because other processes of the node use it too
 
-Paths = dict[str, "str | None | DocumentError"]  # member ("" for a plain file) -> path, None for in place, or why not
+Paths = dict[str, "str | DocumentError | None"]  # member ("" for a plain file) -> path, None for in place, or why not
 
 
 def spool_of(recipe: ParseRecipe) -> Spool:

@@ -74,7 +74,7 @@ def draw_again(
 
 
 def _shot(
-    page: ManifestPage, path: str | None | DocumentError, recipe: ParseRecipe, side: int, renderer: Renderer
+    page: ManifestPage, path: str | DocumentError | None, recipe: ParseRecipe, side: int, renderer: Renderer
 ) -> Shot:
     if page.reason is not None:
         return Shot(page, _unopened(page), 1)
@@ -90,7 +90,7 @@ def _unopened(page: ManifestPage) -> PageFailure:
 
 def _picture(
     page: ManifestPage,
-    path: str | None | DocumentError,
+    path: str | DocumentError | None,
     recipe: ParseRecipe,
     renderer: Renderer,
     side: int,
