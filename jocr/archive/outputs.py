@@ -43,7 +43,7 @@ _SPOOL = 32 << 20
 
 
 @dataclass
-class Receipt:
+class Written:
     """What a shard came to: all that the report needs of its rows."""
 
     number: int
@@ -64,7 +64,7 @@ class Receipt:
         return json.dumps(values, ensure_ascii=True).encode("ascii")
 
     @classmethod
-    def from_json(cls, data: bytes) -> Receipt:
+    def from_json(cls, data: bytes) -> Written:
         found = json.loads(data)
         for name in ("tokens", "attempts"):
             found[name] = Counter({int(key): value for key, value in found[name].items()})
@@ -80,25 +80,25 @@ def table_name(number: int, kind: str) -> str:
     return f"{number:06d}.{kind}.parquet"
 
 
-def read_receipt(out: str, number: int) -> Receipt | None:
+def read_written(out: str, number: int) -> Written | None:
     """The receipt of a shard; None where it has none, or what is there is no receipt."""
     try:
-        return Receipt.from_json(storage.read_bytes(place(out, PARTS, receipt_name(number))))
+        return Written.from_json(storage.read_bytes(place(out, PARTS, receipt_name(number))))
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
 
 
-def write_shard(ledger: Ledger, shard: Shard, settings: OutputSettings) -> Receipt:
+def write_shard(ledger: Ledger, shard: Shard, settings: OutputSettings) -> Written:
     """Write a shard, unless its receipt says that it is written.
 
     Raises:
         LedgerError: rows are not what their marker says.
         StorageError: the result is not readable or writable.
     """
-    earlier = read_receipt(ledger.out, shard.number)
+    earlier = read_written(ledger.out, shard.number)
     if earlier is not None and earlier.fingerprint == shard.fingerprint:
         return earlier
-    receipt = Receipt(shard.number, shard.fingerprint, f"part-{shard.number:06d}.jsonl.gz" if settings.jsonl else None)
+    receipt = Written(shard.number, shard.fingerprint, f"part-{shard.number:06d}.jsonl.gz" if settings.jsonl else None)
     with _Writer(ledger.out, receipt, settings) as writer:
         for pages in _documents(ledger, shard):
             writer.take(pages)
@@ -127,7 +127,7 @@ def _pages(ledger: Ledger, shard: Shard) -> Iterator[Page]:
 class _Writer:
     """Takes documents, whole and in order, and writes what ``settings`` ask for."""
 
-    def __init__(self, out: str, receipt: Receipt, settings: OutputSettings) -> None:
+    def __init__(self, out: str, receipt: Written, settings: OutputSettings) -> None:
         self._out, self._receipt, self._settings = out, receipt, settings
         self._pool = ThreadPoolExecutor(WRITERS)
         self._waiting: list[Future[None]] = []
@@ -229,9 +229,9 @@ def _parquet(table: pa.Table) -> bytes:
     return target.getvalue()
 
 
-def total(receipts: Iterable[Receipt]) -> Receipt:
+def total(receipts: Iterable[Written]) -> Written:
     """The sum of receipts, as one."""
-    whole = Receipt(0, "", None, tokens=Counter(), attempts=Counter())
+    whole = Written(0, "", None, tokens=Counter(), attempts=Counter())
     for receipt in receipts:
         for name in ("documents", "pages", "unfinished_documents", "pending_pages", "failures", "running"):
             setattr(whole, name, getattr(whole, name) + getattr(receipt, name))
