@@ -79,9 +79,13 @@ def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer
     found = list(members(path, limit_bytes=limit, password=password))
     wanted = [item for item in found if isinstance(item, Member) and item.reason is None]
     documents: dict[str, Document] = {}
-    for member, error in extract_run(path, wanted, lambda _: target, limit_bytes=limit, password=password):
-        documents[member.id] = _member(file, member, error, target, recipe, renderer)
-        target.unlink(missing_ok=True)
+    broken: DocumentError | None = None
+    try:
+        for member, error in extract_run(path, wanted, lambda _: target, limit_bytes=limit, password=password):
+            documents[member.id] = _member(file, member, error, target, recipe, renderer)
+            target.unlink(missing_ok=True)
+    except DocumentError as error:  # the container cannot be opened a second time: it costs the members left
+        broken = error
     for item in found:
         if isinstance(item, SkippedMember):
             yield replace(_skipped(file, item.reason, item.detail), member=item.name)
@@ -90,7 +94,7 @@ def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer
         elif item.reason is not None:
             yield replace(_inside(file, item), reason=item.reason, detail=item.detail)
         else:
-            yield documents[item.id]
+            yield documents.get(item.id) or _member(file, item, broken, target, recipe, renderer)
 
 
 def _member(
