@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,17 @@ def s3() -> Iterator[Callable[[], str]]:
     server_module: Any = pytest.importorskip("moto.server")
     import boto3
 
+    dispatcher = server_module.DomainDispatcherApplication
+    answer, one_at_a_time = dispatcher.__call__, threading.Lock()
+
+    def atomic(self: Any, environ: dict[str, Any], start: Any) -> Any:
+        """As on S3: moto's own check of If-None-Match and its write are two steps, between which another may write."""
+        if "HTTP_IF_NONE_MATCH" not in environ:
+            return answer(self, environ, start)
+        with one_at_a_time:
+            return answer(self, environ, start)
+
+    dispatcher.__call__ = atomic
     server = server_module.ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -50,3 +62,4 @@ def s3() -> Iterator[Callable[[], str]]:
         yield new_bucket
         client.close()
     server.stop()
+    dispatcher.__call__ = answer
