@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 
@@ -9,8 +10,12 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def ray_cluster():
-    """A local Ray with eight logical CPUs. Ray's own warnings while starting are not this project's."""
+def ray_cluster(request):
+    """A local Ray with eight logical CPUs. Ray's own warnings while starting are not this project's.
+
+    The S3 server of the tests, where there is one, comes first: workers inherit its address."""
+    with contextlib.suppress(pytest.skip.Exception):
+        request.getfixturevalue("s3")
     os.environ.setdefault("RAY_DATA_USE_DATASOURCE_V2", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves workers on a machine that has other work
     with warnings.catch_warnings():
