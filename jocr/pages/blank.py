@@ -45,30 +45,34 @@ class _Finding:
         return f"{100 * self.share:.3f} % stands out by more than {self.threshold} of 255; {marks}"
 
 
-def judge_blank(grey: np.ndarray) -> tuple[bool, str]:
+def judge_blank(pixels: np.ndarray) -> tuple[bool, str]:
     """Whether a page shows nothing to read, and why.
 
     Args:
-        grey: (H, W) uint8.
+        pixels: (H, W) or (H, W, 3) uint8.
 
     Returns:
         (blank, evidence): blank for empty paper of any tone, noise, faint show-through, edge shadows and a few specks;
         not blank for a single small word.
     """
-    height, width = grey.shape
+    height, width = pixels.shape[:2]
     if min(height, width) < 8:
         return True, f"{width}x{height} px hold no glyph"
-    band = _busiest_band(grey)
+    band = _busiest_band(pixels)
     if band is not None:
         found = _look(band)
         if found.lines >= 3 and found.scatter > 2 * SCATTER:
             return False, f"{found} within the busiest {BAND} rows"
-    found = _look(grey)
+    found = _look(_grey(pixels))
     if found.share > NOISE_SHARE and found.scatter < SCATTER:
         return True, f"{found}, evenly strewn like noise (scatter {found.scatter:.2f} of {SCATTER})"
     if found.spread >= PICTURE_SPREAD:
         return False, f"{found}; the ground varies by {found.spread:.0f} of 255 like a picture"
     return not found.content, str(found)
+
+
+def _grey(pixels: np.ndarray) -> np.ndarray:
+    return pixels if pixels.ndim == 2 else np.asarray(Image.fromarray(np.ascontiguousarray(pixels)).convert("L"))
 
 
 def _look(grey: np.ndarray) -> _Finding:
@@ -139,15 +143,15 @@ def _reach(mask: np.ndarray, share: float) -> float:
     return total
 
 
-def _busiest_band(grey: np.ndarray) -> np.ndarray | None:
-    """The ``BAND`` rows with the most steep steps along them, or None where the page is not much taller."""
-    if grey.shape[0] < 2 * BAND:
+def _busiest_band(pixels: np.ndarray) -> np.ndarray | None:
+    """The ``BAND`` rows with the most steep steps along them, in grey, or None where the page is not much taller."""
+    if pixels.shape[0] < 2 * BAND:
         return None
-    some = grey[::4].astype(np.int16)
+    some = _grey(pixels[::4]).astype(np.int16)
     steps = np.count_nonzero(np.abs(np.diff(some, axis=1)) > CONTRAST, axis=1)
     busiest = np.add.reduceat(steps, np.arange(0, len(steps), BAND // 4)).argmax()
-    top = min(int(busiest) * BAND, grey.shape[0] - BAND)
-    return np.ascontiguousarray(grey[top : top + BAND])
+    top = min(int(busiest) * BAND, pixels.shape[0] - BAND)
+    return _grey(np.ascontiguousarray(pixels[top : top + BAND]))
 
 
 def _count_marks(mask: np.ndarray) -> tuple[int, int, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from jocr.errors import JocrError
 from jocr.pages import wire
 
 _START_SECONDS = 60.0
+_PIPE_BYTES = 1 << 20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -35,6 +37,9 @@ class Child:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(), bufsize=0
         )
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError, AttributeError):  # a page at a time instead of 64 KiB
+            fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def ask(self, request: dict[str, Any], seconds: float) -> tuple[dict[str, Any], bytes]:
         """Send a request and wait for its answer.

@@ -17,7 +17,6 @@ import time
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from jocr import storage
 from jocr.errors import DocumentError, JocrError, PageError, StorageError
@@ -57,7 +56,7 @@ class Worker:
             raise DocumentError("render_error", f"page {index + 1} is beyond the last, {self._reader.pages}")
         started = time.perf_counter()
         picture = self._reader.draw(index, long_side)
-        blank, evidence = judge_blank(_grey(picture.rgb))
+        blank, evidence = judge_blank(picture.rgb)
         if blank and picture.damage:
             raise PageError("image_error", f"the image is damaged and shows nothing to read ({picture.damage})")
         if blank:
@@ -120,10 +119,6 @@ def _mapped(source: str | bytes) -> bytes | mmap.mmap:
         return source
     with open(source, "rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _grey(rgb: np.ndarray) -> np.ndarray:
-    return np.asarray(Image.fromarray(rgb).convert("L"))
 
 
 def _limit_memory(megabytes: int) -> None:

@@ -12,6 +12,8 @@ from PIL import Image
 
 from jocr.records import REASONS, PageFailure, PageImage
 
+from .made import WORDS
+
 Draw = Callable[..., Any]
 XFA = b"/AcroForm << /XFA 40 0 R /Fields [] >> "
 
@@ -51,6 +53,10 @@ def test_a_page_without_area_costs_only_itself(draw: Draw, pdf: Any) -> None:
     [
         ("612 792 0 0", b"", False),
         ("0 792 612 0", b"", False),
+        ("612 0 0 792", b"", False),
+        ("0 0 612 792", b"/CropBox [612 792 0 0]", False),
+        ("0 0 612 792", b"/CropBox [-50 -50 900 900]", False),
+        ("0 0 612.0 792.0", b"/TrimBox [0 0 0 0] /BleedBox [9 9 1 1]", False),
         (None, b"", False),
         ("0 0 612 792", b"/CropBox [0 0 0 0]", False),
         ("0 0 612 792", b"/CropBox [1000 1000 1200 1200]", True),
@@ -62,6 +68,12 @@ def test_reversed_missing_and_senseless_boxes_show_the_page(
     plain, (page,) = draw(pdf().page().bytes())[0], draw(pdf().page(box=box, more=more).bytes())
     assert page.png == plain.png
     assert any("CropBox" in text for text in page.notes) is note
+
+
+def test_a_box_that_does_not_begin_at_zero(draw: Draw, pdf: Any) -> None:
+    plain = pixels(draw(pdf().page().bytes())[0])
+    (page,) = draw(pdf().page(b"1 0 0 1 -100 -2000 cm " + WORDS, box="-100 -2000 512 -1208").bytes())
+    assert np.abs(pixels(page).astype(int) - plain).max() <= 1
 
 
 @pytest.mark.parametrize(("asked", "turned"), [(0, 0), (360, 0), (-90, 270), (450, 90), (180, 180), (-720, 0)])
@@ -141,6 +153,32 @@ def test_passwords(draw: Draw, pdf: Any) -> None:
     plain = draw(pdf().page().bytes())[0].png
     for data, password in ((locked, "secret"), (locked, "owner"), (open_to_read, None), (open_to_read, "whatever")):
         assert draw(data, password=password)[0].png == plain
+
+
+def test_passwords_under_aes(draw: Draw, pdf: Any) -> None:
+    pikepdf = pytest.importorskip("pikepdf")
+    plain = draw(pdf().page().bytes())[0].png
+    for revision, aes in ((4, True), (6, True), (3, False)):
+        locked, owned = io.BytesIO(), io.BytesIO()
+        for target, user in ((locked, "s\u00e9same"), (owned, "")):
+            with pikepdf.open(io.BytesIO(pdf().page().bytes())) as document:
+                rules = pikepdf.Encryption(user=user, owner="h\u00f6he", R=revision, aes=aes, metadata=aes)
+                document.save(target, encryption=rules)
+        assert draw(owned.getvalue())[0].png == plain
+        assert reasons(draw(locked.getvalue())) == ["encrypted"]
+        assert reasons(draw(locked.getvalue(), password="guess")) == ["wrong_password"]
+        for password in ("s\u00e9same", "h\u00f6he"):
+            assert draw(locked.getvalue(), password=password)[0].png == plain
+
+
+def test_damage_in_one_page_costs_only_that_page(draw: Draw, pdf: Any) -> None:
+    document = pdf().page().page().page()
+    document.objects[document.kids[1]] = (b"=null", None)
+    got = reasons(draw(document.bytes()))
+    assert got[0] is None
+    assert got[-1] is None
+    document = pdf().page().page(b"\xff\xfe ( BT /F1 ((((").page()
+    assert reasons(draw(document.bytes())) == [None, None, None]
 
 
 def test_junk_in_front_and_a_broken_pointer_are_survived(draw: Draw, pdf: Any) -> None:
