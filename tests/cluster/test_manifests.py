@@ -112,6 +112,19 @@ def test_workers_are_spot_and_the_head_is_not(name: str, document: dict[str, Any
 
 
 @RAY
+def test_pods_run_as_the_images_user_with_the_accounts_rights(name: str, document: dict[str, Any]) -> None:
+    (made,) = {words for word, words in read().line("gpu") if word == "RUN" and "useradd" in words}
+    accounts = [d["metadata"]["name"] for _, d in documents() if d["kind"] == "ServiceAccount"]
+    for group in groups(document):
+        pod = group["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert f"--uid {pod['securityContext']['runAsUser']} ray" in made
+        assert pod["serviceAccountName"] in accounts
+        names = {variable["name"] for variable in container(group)["env"]}
+        assert not any(word in name for name in names for word in ("SECRET", "KEY", "TOKEN"))
+
+
+@RAY
 def test_the_autoscaler_is_the_second(name: str, document: dict[str, Any]) -> None:
     spec = cluster_spec(document)
     assert spec["enableInTreeAutoscaling"] is True
