@@ -91,8 +91,8 @@ def histogram(tokens: Mapping[int, int]) -> dict[str, Any]:
 
 
 def _manifest(info: ManifestInfo) -> dict[str, Any]:
-    names = ("id", "pages", "documents", "failed", "groups", "kinds", "reasons", "sources", "selection", "created")
-    return {name: getattr(info, name) for name in names}
+    names = ("id", "pages", "documents", "failed", "groups", "kinds", "reasons", "selection", "created")
+    return {name: getattr(info, name) for name in names} | {"sources": list(info.sources)}
 
 
 def _skipped(info: ManifestInfo) -> list[dict[str, str]]:
