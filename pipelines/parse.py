@@ -8,7 +8,6 @@ starts no more rendering than the store has room for, and ``ray.renderers`` boun
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,16 +19,19 @@ from jocr.archive.commit import commit_unit
 from jocr.archive.decode import UnitReader
 from jocr.archive.engine import end_process, open_guarded
 from jocr.archive.feed import Feed
+from jocr.archive.finish import finish, shards
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import ManifestInfo
-from jocr.archive.passes import Outcome, run_passes
+from jocr.archive.outputs import write_shard
+from jocr.archive.passes import run_passes
 from jocr.archive.places import Places
 from jocr.archive.plan import make_plan, plan_redrive
 from jocr.archive.render import draw_again, render_unit
-from jocr.archive.run import Summary, Watch
+from jocr.archive.run import Summary, summary
 from jocr.archive.settings import Reading
+from jocr.archive.shards import Shard
 from jocr.archive.work import Read, Receipt, Sheets, Shot, Work
-from jocr.config import ParseRecipe
+from jocr.config import OutputSettings, ParseRecipe
 from jocr.decoding.protocol import Decoder
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing import engine
@@ -165,26 +167,27 @@ def parse_archive(
         outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error)
     finally:
         watch.progress.close()
-    return summarise(recipe, info, ledger, watch, outcome)
+    found = write_outputs(recipe, info, ledger, on)
+    return summary(recipe, ledger, found, watch.progress, outcome)
+
+
+def write_outputs(recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, on: Machinery) -> dict[str, Any]:
+    """Documents, JSONL, failures, report and ``run.json``, whose content is returned; all in tasks."""
+    planned = shards(recipe, info, ledger)
+    stage = FunctionStage("outputs", partial(write, ledger=ledger, outputs=recipe.outputs), batch=1)
+    for _ in on.run(planned, [stage]):
+        pass
+    return on.call(finish, recipe, info, ledger, planned)
+
+
+def write(shard: Shard, *, ledger: Ledger, outputs: OutputSettings) -> Iterator[int]:
+    """One shard of the outputs."""
+    yield write_shard(ledger, shard, outputs).pages
 
 
 def settle(recipe: ParseRecipe) -> Reading:
     """How pages will be read. On a worker: it knows the checkpoint, and the driver needs no model code."""
     return settings.reading(recipe)
-
-
-def summarise(recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, watch: Watch, outcome: Outcome) -> Summary:
-    commits = ledger.committed().values()
-    counts: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    for commit in commits:
-        counts.update(commit.counts)
-        reasons.update(commit.reasons)
-    progress = watch.progress
-    return Summary(
-        recipe.out, ledger.settings, info.pages, dict(counts), dict(reasons), progress.read, progress.seconds,
-        outcome.passes, outcome.pages_pending,
-    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)

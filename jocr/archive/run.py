@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from jocr import storage
 from jocr.archive.cost import Meter
+from jocr.archive.layout import REPORT, place
 from jocr.archive.ledger import Ledger
+from jocr.archive.passes import Outcome
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
 from jocr.archive.work import Receipt
@@ -25,7 +28,7 @@ class Summary:
 
     out: str
     settings: str
-    pages: int
+    pages: int  # that have a row
     counts: dict[str, int]  # per status
     reasons: dict[str, int]
     pages_read: int  # by this run
@@ -43,6 +46,24 @@ class Summary:
         if self.pages_left:
             return OVER_BUDGET
         return 3 if fail_above is not None and self.failed_share > fail_above else 0
+
+
+def summary(
+    recipe: ParseRecipe, ledger: Ledger, found: dict[str, Any], progress: Progress, outcome: Outcome
+) -> Summary:
+    """The summary of a run whose ``run.json`` holds ``found``."""
+    return Summary(
+        out=recipe.out,
+        settings=ledger.settings,
+        pages=found["pages"],
+        counts=found["counts"],
+        reasons=found["reasons"],
+        pages_read=progress.read,
+        seconds=progress.seconds,
+        passes=outcome.passes,
+        pages_left=outcome.pages_pending,
+        report=place(recipe.out, REPORT),
+    )
 
 
 def check(recipe: ParseRecipe) -> None:

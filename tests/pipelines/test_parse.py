@@ -1,126 +1,265 @@
-"""The parse job gives, page for page, the rows of the in-process runner."""
+"""The archive job in this process: the same functions that Ray runs, in the same order."""
 
 from __future__ import annotations
 
-import json
-from functools import partial
+import threading
 from pathlib import Path
 
 import pytest
 
 from jobs._main import main, user_error
-from jobs.parse import run
+from jobs.parse import run, show
+from jocr.archive.run import Summary
 from jocr.config import ParseRecipe, build
 from jocr.decoding.fake import FakeDecoder
 from jocr.errors import ConfigError, EngineError
 from jocr.parsing.command import parse
-from jocr.parsing.plan import PageSelection, make_plan
 from jocr.parsing.table import read_rows
-from pipelines.parse import Receipt, stages
-from pipelines.stages import run_local
+from pipelines.parse import parse_archive, settle, units_together
+from tests.pipelines.archive import LOCAL, Counting, page, parse_here, recipe, rows, tiff, timeless
 
 REPO = Path(__file__).resolve().parents[2]
 EXAMPLES = REPO / "jocr" / "data" / "examples"
-TIMES = {"seconds", "render_seconds", "decode_seconds"}
+ONLY_ARCHIVE = {"member", "etag", "collection", "key"}
 
 
-@pytest.fixture(scope="session")
-def sources(tmp_path_factory):
-    """The examples, a copy of one of them, a broken file and one that is no document."""
-    folder = tmp_path_factory.mktemp("sources")
-    for path in EXAMPLES.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "sub").mkdir()
-    (folder / "sub" / "copy of harbour.png").write_bytes((EXAMPLES / "harbour.png").read_bytes())
-    (folder / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing follows")
-    (folder / "notes.txt").write_text("no document")
+@pytest.fixture
+def sources(tmp_path):
+    """Three documents of 3, 4 and 2 pages."""
+    folder = tmp_path / "sources"
+    (folder / "b").mkdir(parents=True)
+    (folder / "a.tif").write_bytes(tiff([page(n) for n in (1, 2, 3)]))
+    (folder / "b" / "b.tif").write_bytes(tiff([page(n) for n in (4, 5, 6, 7)]))
+    (folder / "c.tif").write_bytes(tiff([page(n) for n in (8, 9)]))
     return folder
 
 
-def recipe_for(sources, out, **more):
-    settings = {"sources": [str(sources)], "out": str(out), "model": {"name": "fake", "depth": "2"}, **more}
-    return build(ParseRecipe, settings)
+def test_rows_are_those_of_the_parse_command(tmp_path):
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    for path in EXAMPLES.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "copy.png").write_bytes((EXAMPLES / "harbour.png").read_bytes())
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing follows")
+    (folder / "notes.txt").write_text("no document")
+    given = recipe(folder, tmp_path / "here", ray={"unit": 4})
+    parse(given)
+    expected = [timeless(row, without=ONLY_ARCHIVE) for row in read_rows(tmp_path / "here" / "pages.parquet")]
+    parse_here(given.model_copy(update={"out": str(tmp_path / "there")}), FakeDecoder())
+    found = rows(tmp_path / "there")
+    assert [timeless(row, without=ONLY_ARCHIVE) for row in found] == expected
+    assert len({row.key for row in found}) == len(found) == 8
+    assert all(row.etag for row in found)
 
 
-def timeless(out):
-    rows = (row.row() for row in read_rows(out / "pages.parquet"))
-    return [{key: value for key, value in row.items() if key not in TIMES} for row in rows]
+def test_a_run_that_was_broken_off_goes_on_with_the_rest(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 1})
+    first = Counting(script={5: "die"})
+    with pytest.raises(EngineError, match="died"):
+        parse_here(given, first)
+    done = len(rows(tmp_path / "out"))
+    assert done == 5
+    second = Counting()
+    summary = parse_here(given, second)
+    assert len(second.asked) == 9 - done
+    assert summary.counts == {"ok": 9}
+    third = Counting()
+    assert parse_here(given, third).pages_read == 0
+    assert third.asked == []
 
 
-def markdown(out):
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.md")}
+def test_a_changed_file_is_read_again_and_nothing_else(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 4})
+    parse_here(given)
+    before = {row.key: row for row in rows(tmp_path / "out")}
+    (sources / "b" / "b.tif").write_bytes(tiff([page(n) for n in (4, 5, 16)]))
+    again = Counting()
+    summary = parse_here(given, again)
+    assert len(again.asked) == 3
+    assert summary.pages == 8
+    now = {row.key: row for row in rows(tmp_path / "out") if "b.tif" not in row.uri}
+    assert now == {key: row for key, row in before.items() if "b.tif" not in row.uri}
 
 
-def test_the_stages_in_this_process_give_receipts_for_every_page(sources, tmp_path):
-    recipe = recipe_for(sources, tmp_path / "out")
-    plan = make_plan(recipe.sources)
-    line = stages(recipe, PageSelection.parse(None), tmp_path / "work", FakeDecoder)
-    receipts = list(run_local(plan.documents, line))
-    assert all(isinstance(receipt, Receipt) for receipt in receipts)
-    assert sum(receipt.rows for receipt in receipts) == 8
-    assert sum(receipt.failed for receipt in receipts) == 1
-    assert {path.name for path in (tmp_path / "work" / ".parts").iterdir()} == {r.part for r in receipts}
+def test_other_groups_carry_rows_over(sources, tmp_path):
+    parse_here(recipe(sources, tmp_path / "out", ray={"unit": 2}))
+    again = Counting()
+    summary = parse_here(recipe(sources, tmp_path / "out", ray={"unit": 64}), again)
+    assert again.asked == []
+    assert (summary.pages, summary.pages_read) == (9, 0)
 
 
-def files(out):
-    return json.loads((out / "run.json").read_text())["files"]
+@pytest.mark.parametrize(
+    ("more", "read"),
+    [
+        ({"model": {"name": "fake", "max_tokens": 77}}, 9),
+        ({"model": {"name": "fake", "instruction": "Read it aloud."}}, 9),
+        ({"render": {"long_side": 65}}, 9),
+        ({"retry": [{"scale": 0.8}]}, 9),
+        ({"model": {"name": "fake", "batch": 2, "depth": "3", "page_seconds": 5}}, 0),
+        ({"render": {"long_side": 64, "page_seconds": 5, "workers": 3}}, 0),
+        ({"ray": {"decoders": 2}, "job": {"attempts": 9}, "outputs": {"jsonl": False}}, 0),
+    ],
+)
+def test_what_changes_the_text_is_read_anew_and_what_does_not_is_not(sources, tmp_path, more, read):
+    parse_here(recipe(sources, tmp_path / "out"))
+    again = Counting()
+    parse_here(recipe(sources, tmp_path / "out", **more), again)
+    assert len(again.asked) == read
 
 
-@pytest.mark.ray
-@pytest.mark.parametrize("shape", [{}, {"unit": 2, "decoders": 2, "decoder_cpus": 0.5}])
-def test_ray_rows_are_the_rows_of_this_process(ray_cluster, sources, tmp_path, shape):
-    here = parse(recipe_for(sources, tmp_path / "here"))
-    there = run(recipe_for(sources, tmp_path / "there", ray=shape), partial(FakeDecoder, batch=3))
-    assert timeless(tmp_path / "here") == timeless(tmp_path / "there")
-    assert markdown(tmp_path / "here") == markdown(tmp_path / "there")
-    assert here.run["counts"] == there.run["counts"]
-    assert here.run["documents"] == there.run["documents"]
-    assert files(tmp_path / "here") == files(tmp_path / "there")
+def test_a_redrive_takes_the_failed_pages_only(sources, tmp_path):
+    parse_here(recipe(sources, tmp_path / "out"), Counting(script={2: "error", 5: "empty"}))
+    failed = {row.key: row.reason for row in rows(tmp_path / "out") if row.status == "failed"}
+    assert sorted(failed.values()) == ["empty_output", "engine_error"]
+    again = Counting()
+    summary = parse_here(recipe(sources, tmp_path / "out", job={"redrive": "engine_error"}), again)
+    assert len(again.asked) == 1
+    assert summary.counts == {"ok": 8, "failed": 1}
+    redriven = next(row for row in rows(tmp_path / "out") if failed.get(row.key) == "engine_error")
+    assert (redriven.status, redriven.attempts) == ("ok", 2)
+    with pytest.raises(ConfigError, match="reasons in this result: empty_output"):
+        parse_here(recipe(sources, tmp_path / "out", job={"redrive": "engine_error"}))
 
 
-@pytest.mark.ray
-def test_ray_with_selected_pages_and_a_second_run(ray_cluster, sources, tmp_path):
-    run(recipe_for(sources, tmp_path / "out"))
-    run(recipe_for(sources, tmp_path / "out", pages="2"))
-    rows = timeless(tmp_path / "out")
-    assert [(Path(row["uri"]).name, row["page"], row["status"]) for row in rows] == [
-        ("annual-report.pdf", 2, "ok"),
-        ("broken.pdf", 1, "failed"),
-        ("reading-room.tif", 2, "ok"),
-    ]
-    assert len(list(tmp_path.iterdir())) == 1
+def test_after_a_death_pages_go_one_by_one_and_finished_ones_are_not_read_again(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 64})
+    decoder = Counting(script={4: "die"})
+    deaths = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jocr.archive.attempts.Attempt.ended", lambda self: None)  # as where the process was gone
+        for _ in range(2):
+            with pytest.raises(EngineError):
+                parse_here(given, decoder, deaths.append)
+            decoder.script = {len(decoder.asked) + 4: "die"}
+    assert len(deaths) == 2
+    decoder = Counting()
+    parse_here(given, decoder)
+    assert len(decoder.asked) == 9 - 4  # the second run was careful: four were kept
+    found = rows(tmp_path / "out")
+    assert sorted(row.attempts for row in found) == [2] * 8 + [3]
+    assert list((tmp_path / "out" / "attempts").rglob("*.json")) == []
 
 
-@pytest.mark.ray
-def test_an_engine_that_dies_is_an_error_a_person_understands(ray_cluster, sources, tmp_path):
-    with pytest.raises(Exception, match="died") as caught:
-        run(recipe_for(sources, tmp_path / "out"), partial(FakeDecoder, script={1: "die"}))
-    assert isinstance(user_error(caught.value), EngineError)
-    assert list(tmp_path.iterdir()) == []
+def test_a_page_over_its_budget_is_not_begun(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 64}, job={"attempts": 2})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jocr.archive.attempts.Attempt.ended", lambda self: None)
+        for position in (4, 2):
+            with pytest.raises(EngineError):
+                parse_here(given, Counting(script={position: "die"}))
+    decoder = Counting()
+    parse_here(given, decoder)
+    assert len(decoder.asked) == 9 - 3
+    (lost,) = [row for row in rows(tmp_path / "out") if row.status != "ok"]
+    assert (lost.status, lost.reason, lost.attempts) == ("failed", "attempts_exhausted", 2)
+    assert lost.width is not None
+    assert "begun 2 times" in lost.detail
 
 
-@pytest.mark.ray
-def test_ray_rows_with_the_embedded_model(ray_cluster, tmp_path):
-    model = {"name": "nano", "depth": "2", "batch": 4}
-    parse(recipe_for(EXAMPLES, tmp_path / "here", model=model))
-    run(recipe_for(EXAMPLES, tmp_path / "there", model=model))
-    assert timeless(tmp_path / "here") == timeless(tmp_path / "there")
+def test_two_drivers_at_once_leave_one_result(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 2})
+    summaries = []
+    drivers = [threading.Thread(target=lambda: summaries.append(parse_here(given))) for _ in range(2)]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    assert [summary.counts for summary in summaries] == [{"ok": 9}] * 2
+    assert len({row.key for row in rows(tmp_path / "out")}) == len(rows(tmp_path / "out")) == 9
 
 
-def test_the_job_refuses_bad_settings_before_starting_ray(capsys, tmp_path):
+def test_the_retry_ladder_reads_a_page_again_in_another_size(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", retry=[{"on": ["loop"], "scale": 0.5}])
+    decoder = Counting(script={3: "loop"})
+    parse_here(given, decoder)
+    (row,) = [row for row in rows(tmp_path / "out") if row.attempts > 1]
+    assert (row.status, row.width) == ("ok", 32)
+    assert len(decoder.asked) == 10
+
+
+def test_selected_pages(sources, tmp_path):
+    parse_here(recipe(sources, tmp_path / "out", pages="2-3"))
+    assert [row.page for row in rows(tmp_path / "out")] == [2, 3, 2, 3, 2]
+
+
+def test_a_budget_that_is_spent_ends_the_run_and_the_next_one_says_so(sources, tmp_path):
+    cost = {"hourly_price": 3600.0, "budget": 1e-6}
+    given = recipe(sources, tmp_path / "out", ray={"unit": 1}, cost=cost)
+    summary = parse_here(given)
+    assert 0 < summary.pages_left < 9
+    assert summary.exit_code(None) == 4
+    assert "raise cost.budget" in show(summary)
+    left = parse_here(given)
+    assert (left.pages_read, left.exit_code(None)) == (0, 4)
+    assert parse_here(recipe(sources, tmp_path / "out", ray={"unit": 1})).pages_left == 0
+
+
+def test_an_engine_that_does_not_start_is_told_at_once(sources, tmp_path):
+    def broken():
+        raise RuntimeError("CUDA driver version is insufficient")
+
+    with pytest.raises(EngineError, match="did not start: RuntimeError: CUDA driver"):
+        parse_archive(recipe(sources, tmp_path / "out"), LOCAL, broken)
+
+
+def test_settings_that_change_text_have_another_hash(tmp_path):
+    first = settle(recipe("x", tmp_path))
+    assert first == settle(recipe("y", tmp_path / "elsewhere", force=True))
+    assert len({first.settings, settle(recipe("x", tmp_path, model={"name": "nano"})).settings}) == 2
+
+
+def test_how_many_units_a_decoder_works_on():
+    assert units_together(batch=8, unit=128) == 2
+    assert units_together(batch=32, unit=64) == 3
+    assert units_together(batch=8, unit=1) == 9
+    assert units_together(batch=512, unit=1) == 16
+
+
+def test_bad_settings_are_refused_before_ray_starts(capsys, tmp_path):
     with pytest.raises(SystemExit) as stopped:
         main(ParseRecipe, run, "doc", ["--set", "modle.name=x"])
     assert stopped.value.code == 2
     assert "did you mean" in capsys.readouterr().err
-    with pytest.raises(ConfigError, match="--out"):
-        run(build(ParseRecipe, {"sources": [str(EXAMPLES)]}))
+    for more, remedy in [
+        ({"out": ""}, "set out"),
+        ({"sources": []}, "set sources"),
+        ({"pages": "x"}, "pages"),
+        ({"cost": {"budget": 3}}, "hourly_price"),
+        ({"job": {"redrive": "bad_luck"}}, "attempts_exhausted"),
+        ({"ray": {"decoders": 3, "max_decoders": 2}}, "max_decoders"),
+        ({"out": "/proc/nowhere"}, "/proc"),
+    ]:
+        given = {"sources": [str(EXAMPLES)], "out": str(tmp_path / "out"), "model": {"name": "fake"}, **more}
+        with pytest.raises(ConfigError, match=remedy):
+            run(build(ParseRecipe, given))
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_job_runs_its_recipe(tmp_path):
+def test_a_job_runs_its_recipe_with_shortcuts(tmp_path):
     seen = []
     path = tmp_path / "r.toml"
     path.write_text('out = "a"\n')
+    argv = [str(path), "--set", "pages=2", "--redrive", "loop", "--fail-above", "0.25"]
+    shortcuts = {"redrive": "job.redrive", "fail-above": "fail_above"}
     with pytest.raises(SystemExit) as stopped:
-        main(ParseRecipe, lambda recipe: seen.append(recipe) or 3, "doc", [str(path), "--set", "pages=2"])
+        main(ParseRecipe, lambda given: seen.append(given) or 3, "doc", argv, shortcuts=shortcuts)
     assert stopped.value.code == 3
-    assert (seen[0].out, seen[0].pages) == ("a", "2")
+    assert (seen[0].out, seen[0].pages, seen[0].job.redrive, seen[0].fail_above) == ("a", "2", "loop", 0.25)
+
+
+def test_exit_codes():
+    summary = Summary("out", "s", 4, {"failed": 1, "ok": 3}, {"corrupt": 1}, 4, 2.0, 1)
+    assert [summary.exit_code(share) for share in (None, 0.2, 0.25)] == [0, 3, 0]
+    assert "1 x corrupt" in show(summary)
+
+
+def test_the_error_behind_what_ray_raises():
+    try:
+        try:
+            raise EngineError("inner")
+        except EngineError as error:
+            raise RuntimeError("outer") from error
+    except RuntimeError as error:
+        assert str(user_error(error)) == "inner"
+    assert user_error(ValueError("bug")) is None

@@ -1,0 +1,143 @@
+"""Passes go on while there is progress, end at once where there can be none, and say which units stand still."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from jocr.archive.cost import Meter
+from jocr.archive.engine import DEATHS, open_guarded
+from jocr.archive.layout import Unit
+from jocr.archive.passes import StuckError, run_passes
+from jocr.archive.plan import Plan
+from jocr.archive.progress import Progress
+from jocr.archive.run import Purse
+from jocr.archive.work import Receipt, Work
+from jocr.config import CostSettings
+from jocr.decoding.fake import FakeDecoder
+from jocr.errors import CheckpointError, EngineError, JocrError, StorageError
+
+PLAN = Plan(tuple(Work(Unit(f"u{n}", "part", n, n + 1)) for n in range(10)), 10, 0, 0)
+
+
+class Board:
+    """A ledger of names, and passes that commit ``at_once`` units each before they fail."""
+
+    def __init__(self, at_once, error=None):
+        self.done, self.at_once, self.error, self.passes = {}, at_once, error, 0
+
+    def names(self):
+        return dict(self.done)
+
+    def run(self, works):
+        self.passes += 1
+        for work in works[: self.at_once]:
+            self.done[work.unit.name] = 0
+            yield Receipt(work.unit.name, 1, True, {"ok": 1})
+        if self.error and self.passes > 0 and len(works) > self.at_once:
+            raise self.error
+
+
+def go(board, tell=lambda receipt: False):
+    def cause_of(error):
+        return error if isinstance(error, JocrError) else None
+
+    return run_passes(PLAN, board, board.run, tell, cause_of)
+
+
+def test_one_pass_where_nothing_dies():
+    board = Board(10)
+    assert go(board).passes == 1
+    assert len(board.done) == 10
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a node died"), StorageError("slow down"), None])
+def test_what_dies_costs_a_pass(error):
+    board = Board(3, error)
+    assert go(board).passes == 4
+    assert len(board.done) == 10
+
+
+@pytest.mark.parametrize("error", [EngineError("no CUDA"), CheckpointError("not whole")])
+def test_what_cannot_get_better_ends_at_once(error):
+    board = Board(3, error)
+    with pytest.raises(type(error), match=str(error)):
+        go(board)
+    assert board.passes == 1
+
+
+def test_three_passes_without_progress_name_the_units():
+    board = Board(0, RuntimeError("worker died\nlong trace"))
+    with pytest.raises(StuckError, match=r"3 passes .* none of 10 units \(u0, u1, u2, \.\.\.\).*worker died$"):
+        go(board)
+    assert board.passes == 3
+
+
+def test_who_is_told_may_ask_for_the_end():
+    board = Board(10)
+    seen = []
+    outcome = go(board, lambda receipt: bool(seen.append(receipt)) or len(seen) == 4)
+    assert (len(seen), outcome.pages_pending) == (4, 6)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_line_counts_what_this_run_read():
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress(100, 20, stream=stream, clock=clock)
+    clock.now = 5.0
+    progress.add(Receipt("a", 10, True, {"ok": 9, "failed": 1}, carried=0))
+    assert stream.getvalue() == ""
+    clock.now = 20.0
+    progress.add(Receipt("b", 30, True, {"ok": 30}, carried=20))
+    progress.add(Receipt("c", 10, False))
+    assert stream.getvalue() == "60 of 100 pages, 1 failed, 40 left, 1.00 pages/s, ETA 0:00:40\n"
+    progress.close()
+    assert stream.getvalue().splitlines()[-1] == "70 of 100 pages, 1 failed, 30 left, 1.00 pages/s, ETA 0:00:30"
+
+
+def test_the_line_is_live_on_a_terminal():
+    stream = Terminal()
+    progress = Progress(2, 0, stream=stream)
+    progress.add(Receipt("a", 1, True, {"ok": 1}))
+    progress.add(Receipt("b", 1, True, {"ok": 1}))
+    progress.close()
+    assert stream.getvalue().count("\r") == 2
+    assert stream.getvalue().endswith("\n")
+
+
+def test_a_purse_counts_decoders_that_idle_too():
+    clock = Clock()
+    progress = Progress(10, 0, stream=io.StringIO(), clock=clock)
+    purse = Purse(Meter(CostSettings(hourly_price=3600.0, budget=10.0), 2), before=4.0, decoders=2)
+    clock.now = 2.9
+    assert not purse.empty(progress)
+    clock.now = 3.0
+    assert purse.empty(progress)
+
+
+def test_an_engine_whose_start_kills_its_process_is_not_started_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def killed():
+        raise SystemExit  # stands for a process that is gone: nothing is cleared
+
+    monkeypatch.setattr("pathlib.Path.unlink", lambda self, missing_ok=False: None)
+    for _ in range(DEATHS):
+        with pytest.raises(SystemExit):
+            open_guarded(killed, "actor")
+    with pytest.raises(EngineError, match="processes died while the engine started"):
+        open_guarded(FakeDecoder, "actor")
+    assert open_guarded(FakeDecoder, "another").info.model == "fake"
+    assert open_guarded(FakeDecoder, None).info.model == "fake"
