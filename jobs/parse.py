@@ -57,7 +57,7 @@ def connect(address: str | None) -> None:
 
 def show(summary: Summary) -> str:
     """Counts, speed and the paths a person opens next."""
-    counts = ", ".join(f"{n} {status}" for status, n in sorted(summary.counts.items()))
+    counts = ", ".join(f"{n} {status}" for status, n in sorted(summary.counts.items()) if n)
     speed = summary.pages_read / summary.seconds if summary.seconds else 0.0
     lines = [f"{summary.pages} pages: {counts or 'none done'}"]
     lines += [f"  {n} x {reason}" for reason, n in sorted(summary.reasons.items(), key=lambda item: -item[1])]

@@ -36,12 +36,20 @@ class Outcome:
     pages_pending: int
 
 
-def run_passes(plan: Plan, ledger: Ledger, run: RunPass, tell: Callable[[Receipt], bool], cause_of: CauseOf) -> Outcome:
+def run_passes(
+    plan: Plan,
+    ledger: Ledger,
+    run: RunPass,
+    tell: Callable[[Receipt], bool],
+    cause_of: CauseOf,
+    spent: Callable[[], bool] = lambda: False,
+) -> Outcome:
     """Run passes until every work of ``plan`` is committed.
 
     Args:
         run: does a pass; receipts come as units are done.
         tell: told of every receipt; true asks for an end, as when a budget is spent.
+        spent: true where there is nothing left to begin a pass with.
         cause_of: the error of this project behind an exception of the machinery.
 
     Raises:
@@ -51,7 +59,7 @@ def run_passes(plan: Plan, ledger: Ledger, run: RunPass, tell: Callable[[Receipt
     passes = idle = 0
     last: Exception | None = None
     pending = plan.pending(ledger.names())
-    while pending:
+    while pending and not spent():
         passes += 1
         try:
             for receipt in run(pending):
@@ -67,7 +75,7 @@ def run_passes(plan: Plan, ledger: Ledger, run: RunPass, tell: Callable[[Receipt
         idle = idle + 1 if len(pending) >= before else 0
         if idle == IDLE:
             raise _stuck(pending, last)
-    return _outcome(passes, [])
+    return _outcome(passes, pending)
 
 
 def _outcome(passes: int, pending: list[Work]) -> Outcome:

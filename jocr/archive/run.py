@@ -117,10 +117,13 @@ class Watch:
     purse: Purse
     left: Callable[[int], None] = field(default=lambda pages: None)
 
+    def spent(self) -> bool:
+        return self.purse.empty(self.progress)
+
     def __call__(self, receipt: Receipt) -> bool:
         self.progress.add(receipt)
         self.left(self.progress.left)
-        return self.purse.empty(self.progress)
+        return self.spent()
 
 
 def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None]) -> Watch:

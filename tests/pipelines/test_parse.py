@@ -62,7 +62,7 @@ def test_a_run_that_was_broken_off_goes_on_with_the_rest(sources, tmp_path):
     second = Counting()
     summary = parse_here(given, second)
     assert len(second.asked) == 9 - done
-    assert summary.counts == {"ok": 9}
+    assert summary.counts["ok"] == summary.pages == 9
     third = Counting()
     assert parse_here(given, third).pages_read == 0
     assert third.asked == []
@@ -115,7 +115,7 @@ def test_a_redrive_takes_the_failed_pages_only(sources, tmp_path):
     again = Counting()
     summary = parse_here(recipe(sources, tmp_path / "out", job={"redrive": "engine_error"}), again)
     assert len(again.asked) == 1
-    assert summary.counts == {"ok": 8, "failed": 1}
+    assert (summary.counts["ok"], summary.counts["failed"]) == (8, 1)
     redriven = next(row for row in rows(tmp_path / "out") if failed.get(row.key) == "engine_error")
     assert (redriven.status, redriven.attempts) == ("ok", 2)
     with pytest.raises(ConfigError, match="reasons in this result: empty_output"):
@@ -165,7 +165,7 @@ def test_two_drivers_at_once_leave_one_result(sources, tmp_path):
         driver.start()
     for driver in drivers:
         driver.join()
-    assert [summary.counts for summary in summaries] == [{"ok": 9}] * 2
+    assert [summary.counts["ok"] for summary in summaries] == [9, 9]
     assert len({row.key for row in rows(tmp_path / "out")}) == len(rows(tmp_path / "out")) == 9
 
 
@@ -255,11 +255,7 @@ def test_exit_codes():
 
 
 def test_the_error_behind_what_ray_raises():
-    try:
-        try:
-            raise EngineError("inner")
-        except EngineError as error:
-            raise RuntimeError("outer") from error
-    except RuntimeError as error:
-        assert str(user_error(error)) == "inner"
+    outer = RuntimeError("outer")
+    outer.__cause__ = EngineError("inner")
+    assert str(user_error(outer)) == "inner"
     assert user_error(ValueError("bug")) is None
