@@ -241,6 +241,42 @@ def bench_score(json_out: JsonOut = None) -> int:
     return run(json_out)
 
 
+@bench_app.command("chaos")
+def bench_chaos(
+    runs: Annotated[int, typer.Option(min=1, help="Runs, each with kills of its own.")] = 20,
+    pages: Annotated[int, typer.Option(min=60, help="Pages of the archive.")] = 2000,
+    kills: Annotated[int, typer.Option(min=0, help="SIGKILLs of a run: driver, worker or node.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the first run.")] = 0,
+    json_out: JsonOut = None,
+) -> int:
+    """The archive job on a Ray cluster that is killed at random: every page must end in exactly one row.
+
+    Exit code 1 where a run left anything else.
+    """
+    return _job("bench_chaos", runs=runs, pages=pages, kills=kills, seed=seed, json_out=json_out)
+
+
+@bench_app.command("parse")
+def bench_parse(
+    pages: Annotated[int, typer.Option(min=64, help="Pages of each measurement.")] = 1024,
+    rounds: Annotated[int, typer.Option(min=1, help="Alternating rounds; medians are kept.")] = 3,
+    json_out: JsonOut = None,
+) -> int:
+    """The archive job with the fake engine against a bare loop, and rendering against bare pypdfium2: pages/s."""
+    return _job("bench_parse", pages=pages, rounds=rounds, json_out=json_out)
+
+
+def _job(name: str, **settings: Any) -> int:
+    """Become a button: Ray has no place in this process, and signals and the exit code need nobody in between."""
+    import json
+    import os
+
+    given = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+    sets = [f"--set={key}={json.dumps(value)}" for key, value in given.items() if value is not None]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", f"jobs.{name}", *sets])
+
+
 @app.command()
 def synth(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Where images and references go.")],

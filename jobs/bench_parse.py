@@ -1,0 +1,167 @@
+"""How fast the archive job is around its engine: ``python -m jobs.bench_parse``, or ``jocr bench parse``.
+
+With the fake engine at 0 and at 50 ms a page, pages/s of the job against bare loops over the same functions (renderer,
+decoder, row, Parquet), one loop a core, warm. Of the job three figures are given:
+
+``steady``  (pages of a long run - pages of a short one) / (seconds of the long - seconds of the short): everything that
+            a page costs (inventory, render, decode, commit, Markdown, report), without what a run costs once
+``pass``    pages / seconds of the decoding pass as ``run.json`` has it: with the start of workers and actors
+``whole``   pages / wall seconds of ``python -m jobs.parse`` as a process, with imports and the start of Ray
+
+And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop. The sides
+of each comparison alternate; medians of the rounds are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from rich.console import Console
+from rich.table import Table
+
+from jobs._main import main
+from jobs.archive_bench import bare, papers
+from jobs.archive_bench.driver import Driver
+from jocr import provenance, storage
+from jocr.config import Recipe
+from jocr.errors import JocrError
+
+LONG_SIDE = 768
+PER_DOCUMENT, LINES = 32, 27
+TARGET, RENDER_TARGET = 0.85, 0.9
+
+
+class BenchParseRecipe(Recipe):
+    """What the bench can be told."""
+
+    pages: int = Field(default=1024, ge=64)  # of a long run, besides those of the short one
+    short: int = Field(default=256, ge=64)  # pages of the short run
+    rounds: int = Field(default=3, ge=1)
+    seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
+    limit_seconds: float = Field(default=900.0, gt=0)  # of one run
+    json_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Documents for a short and a long run."""
+
+    short: Path
+    long: Path
+
+    def paths(self, folder: Path) -> list[str]:
+        return sorted(str(path) for path in folder.rglob("*.pdf"))
+
+
+def run(recipe: BenchParseRecipe) -> int:
+    """Measure, print a table, write the results where asked. Misses of a target are in the table, not the exit code."""
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="jocr-parse-", ignore_cleanup_errors=True) as name:
+        work = Path(name)
+        corpus = Corpus(_write(work / "short", recipe.short), _write(work / "long", recipe.short + recipe.pages))
+        rows = [_render_row(corpus.paths(corpus.short), recipe.rounds)]
+        console.print(rows[0], highlight=False)
+        for seconds in recipe.seconds:
+            rows.append(_job_row(recipe, corpus, work, seconds, console))
+    console.print(_table(rows))
+    if recipe.json_out:
+        data = {"provenance": provenance.collect(recipe.model_dump(mode="json")), "load_average": os.getloadavg()[0]}
+        text = json.dumps({**data, "rows": rows}, indent=1) + "\n"
+        storage.atomic_write(recipe.json_out, text.encode("utf-8"))
+    return 0
+
+
+def _write(folder: Path, pages: int) -> Path:
+    for number in range(0, pages, PER_DOCUMENT):
+        acts = ["ink"] * min(PER_DOCUMENT, pages - number)
+        path = folder / f"{number // 1024}" / f"{number:06}.pdf"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(papers.pdf(f"{folder.name} {number}", acts, LINES))
+    return folder
+
+
+def _render_row(paths: Sequence[str], rounds: int) -> dict[str, Any]:
+    ours, raster, png = [], [], []
+    for _ in range(rounds):
+        raster.append(bare.pypdfium2_rate(paths, LONG_SIDE, png=False))
+        ours.append(bare.renderer_rate(paths, LONG_SIDE))
+        png.append(bare.pypdfium2_rate(paths, LONG_SIDE, png=True))
+    rate, best, packed = (statistics.median(values) for values in (ours, raster, png))
+    return {
+        "name": "render", "pages_per_second": rate, "pypdfium2": best, "pypdfium2_png": packed,
+        "ratio": rate / best, "ratio_png": rate / packed, "target": RENDER_TARGET, "rounds": [ours, raster, png],
+    }  # fmt: skip
+
+
+def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: float, console: Console) -> dict[str, Any]:
+    cores = len(os.sched_getaffinity(0))
+    model = f"fake:seconds={seconds:g}"
+    measured: dict[str, list[float]] = {name: [] for name in ("bare", "steady", "pass", "whole")}
+    paths = corpus.paths(corpus.long)
+    for number in range(recipe.rounds):
+        with bare.Loops(cores, model, LONG_SIDE, paths[0]) as loops:
+            measured["bare"].append(loops.pages_per_second(paths))
+        short, _ = _job(recipe, corpus.short, work, model)
+        long, run = _job(recipe, corpus.long, work, model)
+        measured["steady"].append(recipe.pages / (long - short))
+        measured["whole"].append((recipe.pages + recipe.short) / long)
+        measured["pass"].append(_pass_rate(run))
+        console.print(
+            f"{model}, round {number + 1}: " + ", ".join(f"{k} {v[-1]:.1f}" for k, v in measured.items()),
+            highlight=False,
+        )
+    rates = {name: statistics.median(values) for name, values in measured.items()}
+    ratios = {f"ratio_{name}": rates[name] / rates["bare"] for name in ("steady", "pass", "whole")}
+    return {
+        "name": model, "pages": recipe.pages + recipe.short, "pages_per_second": rates, **ratios,
+        "ratio": ratios["ratio_steady"], "target": TARGET, "rounds": measured,
+    }  # fmt: skip
+
+
+def _job(recipe: BenchParseRecipe, source: Path, work: Path, model: str) -> tuple[float, dict[str, Any]]:
+    """(wall seconds, run.json) of a parse job as a process."""
+    out = work / f"out-{time.monotonic_ns()}"
+    cores = len(os.sched_getaffinity(0))
+    settings = {
+        "sources": [str(source)], "out": str(out), "model.name": model, "render.long_side": LONG_SIDE,
+        "report.pages": 0, "ray.unit": 64, "ray.decoders": cores, "ray.decoder_cpus": 0.5,
+    }  # fmt: skip
+    driver = Driver(settings, work / "driver.log")
+    begin = time.monotonic()
+    driver.start()
+    if driver.wait(recipe.limit_seconds):
+        raise JocrError(f"the parse job ended with {driver.code}:\n{driver.tail()}")
+    return time.monotonic() - begin, json.loads((out / "run.json").read_bytes())
+
+
+def _pass_rate(run: dict[str, Any]) -> float:
+    return run["speed"]["pages_per_second"]
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title="pages/s: medians of alternating rounds", title_justify="left")
+    for name in ("what", "ours", "bare", "ratio", "target", "more"):
+        table.add_column(name, justify="left" if name in ("what", "more") else "right")
+    for row in rows:
+        rates = row["pages_per_second"]
+        if row["name"] == "render":
+            more = f"pypdfium2 with PNG {row['pypdfium2_png']:.1f}: ratio {row['ratio_png']:.2f}"
+            ours, other = rates, row["pypdfium2"]
+        else:
+            more = ", ".join(f"{name} {rates[name]:.1f}: {row[f'ratio_{name}']:.2f}" for name in ("pass", "whole"))
+            ours, other = rates["steady"], rates["bare"]
+        table.add_row(row["name"], f"{ours:.1f}", f"{other:.1f}", f"{row['ratio']:.2f}", f"{row['target']:g}", more)
+    return table
+
+
+if __name__ == "__main__":
+    main(BenchParseRecipe, run, __doc__)
