@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +179,37 @@ def test_four_inks_in_a_pdf_of_either_polarity(draw: Draw, pdf: Any, inverted: b
     (page,) = draw(document.bytes(), long_side=160)
     assert pixels(page)[60, 120].min() > 230
     assert pixels(page)[8, 16].max() < 60
+
+
+def segment(number: int, kind: int, data: bytes, refers_to: bytes = b"") -> bytes:
+    """One segment of JBIG2 (ITU-T T.88, 7.2) on page 1."""
+    return struct.pack(">LBB", number, kind, len(refers_to) << 5) + refers_to + struct.pack(">BL", 1, len(data)) + data
+
+
+def halftone(cells: np.ndarray, pattern: int = 8) -> bytes:
+    """A page that is nothing but a halftone of two patterns, white and black (T.88, 6.6 and 6.7)."""
+
+    def coded(bits: np.ndarray) -> bytes:
+        return fax(Image.fromarray((255 * bits).astype(np.uint8)).convert("1", dither=Image.Dither.NONE))
+
+    rows, columns = cells.shape
+    height, width = rows * pattern, columns * pattern
+    two = np.repeat([[0, 1]], pattern, axis=1).repeat(pattern, axis=0)
+    page = segment(0, 48, struct.pack(">LLLLBH", width, height, 0, 0, 0, 0))
+    dictionary = segment(1, 16, struct.pack(">BBBL", 1, pattern, pattern, 1) + coded(two))
+    region = struct.pack(">LLLLB", width, height, 0, 0, 0) + b"\1"
+    grid = struct.pack(">LLllHH", columns, rows, 0, 0, pattern * 256, 0)
+    return page + dictionary + segment(2, 23, region + grid + coded(cells), refers_to=b"\1")
+
+
+def test_a_halftone_of_patterns_is_not_blank(draw: Draw, pdf: Any) -> None:
+    cells = np.zeros((10, 20), np.uint8)
+    cells[:3, :5] = 1
+    document = pdf()
+    head = b"/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /JBIG2Decode"
+    number = document.image(160, 80, halftone(cells), head)
+    more = b"/Resources << /XObject << /I %d 0 R >> >>" % number
+    document.page(b"q 160 0 0 80 0 0 cm /I Do Q", box="0 0 160 80", more=more)
+    (page,) = draw(document.bytes(), long_side=160)
+    assert_shows(page, np.where(cells.repeat(8, axis=0).repeat(8, axis=1), 0, 255).astype(np.uint8))
+    assert not page.blank
