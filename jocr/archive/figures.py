@@ -101,7 +101,7 @@ def speed(work: Sequence[Session]) -> dict[str, Any]:
 def _over_time(work: Sequence[Session], seconds: float) -> list[list[float]]:
     if not seconds:
         return []
-    steps = max(1, min(STEPS, sum(len(session.commits) for session in work)))
+    steps = max(1, min(STEPS, sum(len(session.commits) for session in work) // 2))
     width = seconds / steps
     pages = [0] * steps
     before = 0.0

@@ -68,7 +68,8 @@ def describe(
             pages=pages,
             total=info.pages,
             decoder_seconds=decoder_seconds,
-        ),
+        )
+        | {"gpus_per_decoder": recipe.ray.decoder_gpus},
         "documents": {
             "written": written.documents,
             "unfinished": written.unfinished_documents,

@@ -50,7 +50,7 @@ def _speeds(run: Mapping[str, Any]) -> Iterator[Tile]:
 def _money(cost: Mapping[str, Any]) -> Iterator[Tile]:
     per_million = cost["per_million_pages"]
     if per_million["decoder_seconds"] is not None:
-        yield "GPU-seconds per million pages", f"{per_million['decoder_seconds']:,.0f}", ""
+        yield f"{_unit(cost)} per million pages", _seconds(cost, per_million["decoder_seconds"]), ""
     if per_million["money"] is not None:
         yield f"{cost['currency']} per million pages", amount(per_million["money"]), ""
 
@@ -85,24 +85,34 @@ def _figure(title: str, chart: str) -> str:
 def _cost(cost: Mapping[str, Any]) -> str:
     forecast, currency = cost["forecast"], cost["currency"]
     how = "held" if cost["counted"] == "held" else "busy"
+    unit = _unit(cost)
     rows: list[tuple[str, str, str]] = [
         (
-            f"{cost['decoder_seconds']:,.0f}",
+            _seconds(cost, cost["decoder_seconds"]),
             _paid(cost["money"], currency),
-            f"so far (GPU-seconds that decoders were {how})",
+            f"so far ({unit}: decoders were {how})",
         ),
     ]
     if forecast:
         middle = f"forecast for {forecast['total']:,} pages from the first {forecast['done']:,}"
-        rows.append((f"{forecast['decoder_seconds']:,.0f}", _paid(forecast["money"], currency), middle))
+        rows.append((_seconds(cost, forecast["decoder_seconds"]), _paid(forecast["money"], currency), middle))
         money = "-"
         if forecast["money"] is not None:
             money = f"{amount(forecast['money_low'])} to {amount(forecast['money_high'])} {currency}"
-        span = f"{forecast['low']:,.0f} to {forecast['high']:,.0f}"
+        span = f"{_seconds(cost, forecast['low'])} to {_seconds(cost, forecast['high'])}"
         rows.append((span, money, f"its 95 % interval, from {forecast['basis']}"))
     if cost["budget"] is not None:
         rows.append(("", _paid(cost["budget"], currency), "budget" + (", spent" if cost["budget_spent"] else "")))
-    return table("Cost", ("GPU-seconds", "money", ""), rows, opened=True)
+    return table("Cost", (unit, "money", ""), rows, opened=True)
+
+
+def _unit(cost: Mapping[str, Any]) -> str:
+    return "GPU-seconds" if cost["gpus_per_decoder"] else "decoder-seconds"
+
+
+def _seconds(cost: Mapping[str, Any], decoder_seconds: float) -> str:
+    """Of GPUs, where decoders have some."""
+    return f"{decoder_seconds * (cost['gpus_per_decoder'] or 1):,.0f}"
 
 
 def _paid(money: float | None, currency: str) -> str:
