@@ -83,8 +83,8 @@ def run_inventory(recipe: ParseRecipe, progress: Progress | None = None, *, run:
     told = progress or Line()
     with TemporaryDirectory(prefix="jocr-inventory-") as folder:
         files = list_sources(recipe.sources, recipe.out)
-        listing = collect.collect(files, Path(folder), lambda listed: told(listed, None))
         _check_writable(recipe.out)
+        listing = collect.collect(files, Path(folder), lambda listed: told(listed, None))
         for _ in range(TRIES):
             with suppress(FileNotFoundError):  # another driver finished the same work and cleared it: reuse that
                 return _inventory(recipe, listing, told, run, Path(folder))

@@ -5,7 +5,7 @@ A container is listed and its members opened one after another; one member at a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,11 +35,24 @@ def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[D
     if file.reason:
         yield _skipped(file, file.reason, file.detail)
     elif known and all(_good(document, file) for document in known):
-        yield from (_renamed(document, file) for document in known)
+        yield from _distinct(_renamed(document, file) for document in known)
     elif _extension(file.name) in EXTENSIONS:
         yield _opened(file, recipe, renderer)
     else:
-        yield from _judged(file, recipe, renderer)
+        yield from _distinct(_judged(file, recipe, renderer))
+
+
+def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
+    """Members whose paths differ only in what a path on disk cannot keep (``a//b`` and ``a/b``) get numbered outputs:
+    no container can make another document's output impossible."""
+    taken: set[str] = set()
+    for document in documents:
+        count, output = 1, document.output
+        while output and output in taken:
+            count += 1
+            output = output_of(f"{document.name}#{count}")
+        taken.add(output)
+        yield document if output == document.output else replace(document, output=output)
 
 
 def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:

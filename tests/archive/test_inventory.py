@@ -105,6 +105,13 @@ def test_members_of_one_name_are_told_apart(tmp_path):
     assert len(set(keys)) == len(keys) == 2 * len(names)
 
 
+def test_members_that_a_disk_cannot_tell_apart_get_outputs_of_their_own(tmp_path):
+    file = put(tmp_path, "box.zip", zipped([("a/1.pdf", PDF), ("a//1.pdf", PDF)]))
+    found = opened(file)
+    assert [d.output for d in found] == ["box.zip/a/1.pdf.md", "box.zip/a/1.pdf#2.md"]
+    assert opened(file, found) == found
+
+
 def test_a_damaged_container_is_one_failed_document(tmp_path):
     whole = zipped([("a.pdf", PDF * 50)])
     found = opened(put(tmp_path, "box.zip", whole[: len(whole) // 2]))
