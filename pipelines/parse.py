@@ -164,7 +164,7 @@ def parse_archive(
     watch = run.start(plan, recipe, ledger, RunMetrics().left if on_cluster() else lambda pages: None)
     line = stages(recipe, reading, ledger, make_decoder, lost)
     try:
-        outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error, watch.spent)
+        outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error, watch.purse.empty)
     finally:
         watch.progress.close()
     found = write_outputs(recipe, info, ledger, on)

@@ -117,13 +117,10 @@ class Watch:
     purse: Purse
     left: Callable[[int], None] = field(default=lambda pages: None)
 
-    def spent(self) -> bool:
-        return self.purse.empty(self.progress)
-
     def __call__(self, receipt: Receipt) -> bool:
         self.progress.add(receipt)
         self.left(self.progress.left)
-        return self.spent()
+        return self.purse.empty(self.progress)
 
 
 def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None]) -> Watch:

@@ -109,7 +109,7 @@ def test_the_line_counts_what_this_run_read():
 
 def test_the_line_is_live_on_a_terminal():
     stream = Terminal()
-    progress = Progress(2, 0, stream=stream)
+    progress = Progress(2, 0, stream=stream, clock=Clock())
     progress.add(Receipt("a", 1, True, {"ok": 1}))
     progress.add(Receipt("b", 1, True, {"ok": 1}))
     progress.close()
