@@ -1,4 +1,8 @@
-"""A quick PNG writer: RGB, no row filter, deflate level 1 (measured 2 to 2.5 times as fast as Pillow's at level 1)."""
+"""A quick PNG writer: RGB, no row filter, deflate level 1 by ISA-L.
+
+Measured on nine pages of 1280 pixels: 2.7 ms a page and 523 kB, where level 1 of zlib takes 12 ms for 469 kB and
+Pillow, which also filters the rows, about twice as long as zlib. Where ISA-L has no wheel, zlib does it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,11 @@ import zlib
 
 import numpy as np
 
+try:
+    from isal.isal_zlib import compress
+except ImportError:
+    from zlib import compress
+
 
 def encode_png(rgb: np.ndarray) -> bytes:
     """``rgb`` (H, W, 3) uint8 -> PNG bytes, 8-bit RGB."""
@@ -14,7 +23,7 @@ def encode_png(rgb: np.ndarray) -> bytes:
     rows = np.zeros((height, 1 + 3 * width), np.uint8)  # the leading 0 of a row says: not filtered
     rows[:, 1:] = rgb.reshape(height, 3 * width)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.data, 1)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", compress(rows.data, 1)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, body) for name, body in chunks)
 
 
