@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import Counter
 
 import pytest
 
-from pipelines.stages import ActorStage, FunctionStage, SinkStage, Spread, run_local, run_ray
+from pipelines.stages import (
+    ActorStage,
+    FunctionStage,
+    SinkStage,
+    Spread,
+    call_ray,
+    current_actor,
+    run_local,
+    run_ray,
+)
 
 
 def pairs(n):
@@ -91,6 +102,36 @@ def test_ray_sink_receipts_add_up(ray_cluster):
 def test_ray_refuses_a_broken_actor(ray_cluster):
     with pytest.raises(Exception, match="records in"):
         list(run_ray(range(10), [ActorStage("broken", Loser, batch=5)]))
+
+
+class Meeting:
+    """Answers a batch only when another one is at it at the same time."""
+
+    def __init__(self):
+        self._barrier = threading.Barrier(2, timeout=60)
+
+    def __call__(self, batch):
+        self._barrier.wait()
+        yield from batch
+
+
+@pytest.mark.ray
+def test_an_actor_works_on_several_batches_at_a_time(ray_cluster):
+    stages = [ActorStage("meet", Meeting, batch=1, calls=2, retries=None)]
+    assert sorted(run_ray(range(6), stages, blocks=None)) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("blocks", [1, 3, None])
+def test_blocks_do_not_change_the_result(ray_cluster, blocks):
+    stages = [FunctionStage("pairs", pairs, batch=2, tasks=2)]
+    assert Counter(run_ray(range(5), stages, blocks=blocks)) == Counter(run_local(range(5), stages))
+
+
+@pytest.mark.ray
+def test_a_call_runs_on_a_worker(ray_cluster):
+    assert call_ray(os.getpid) != os.getpid()
+    assert current_actor() is None
 
 
 @pytest.mark.ray
