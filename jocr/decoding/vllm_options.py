@@ -113,8 +113,9 @@ def sampling(limit: int, eos: int, *, streaming: bool = False, temperature: floa
     """Greedy at temperature 0. No text is made, no penalty applied; only the end token and the limit end a page.
 
     vLLM's depth is one for the whole engine: a sampled page is drafted for like the others, and the rejection rule
-    keeps the distribution but spends random numbers by what was drafted. So ``seed`` gives the same text again from the
-    same engine at the same depth, up to near-ties; another depth, release or engine samples another text.
+    keeps the distribution but spends random numbers by what was drafted. ``seed`` fixes those numbers and no more: in
+    bfloat16 the pages beside it move the logits' last bits, so the same page in another batch samples another text
+    (seen with vLLM 0.32 on a CPU, at depth 2 and temperature 1). Only this project's own engine promises the same.
     """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
