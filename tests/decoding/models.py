@@ -17,16 +17,13 @@ from jocr.decoding.scheduler import Finished, Job, Scheduler
 from jocr.decoding.stats import Stats
 from jocr.decoding.steps import Steps
 from jocr.decoding.stopping import Guard, Stopper
-from jocr.model.config import ClipConfig, OcrConfig, SamConfig, TextConfig
+from jocr.model.config import ClipConfig, OcrConfig, SamConfig
 from jocr.model.ocr import OcrModel
 from jocr.model.tokenizer import Tokenizer, build_byte_tokenizer
+from tests.model.tiny_model import TEXT as BASE
 
 EOS = 1
-TEXT = TextConfig(
-    vocab_size=97, hidden_size=64, num_hidden_layers=3, num_attention_heads=2, num_key_value_heads=2,
-    intermediate_size=96, moe_intermediate_size=40, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2,
-    max_position_embeddings=1024,
-)  # fmt: skip
+TEXT = replace(BASE, vocab_size=97, moe_intermediate_size=40, n_routed_experts=5)
 VISION = OcrConfig(
     replace(TEXT, vocab_size=262),
     SamConfig(width=16, layers=1, heads=2, image_size=64, window_size=2, global_attn_indexes=(0,), neck_channels=16,

@@ -9,25 +9,23 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from jocr.model.config import ClipConfig, OcrConfig, SamConfig, TextConfig
+from jocr.model.config import OcrConfig
 from jocr.model.tokenizer import Tokenizer, build_byte_tokenizer
 from jocr.model.weights import save_checkpoint
-from jocr.pages.tiles import ProcessorConfig
 from jocr.records import PageInput
 from tests.decoding.models import tiny_model
+from tests.model.tiny_model import PROCESSOR
+from tests.model.tiny_model import TINY as BASE
 
-TEXT = TextConfig(
-    vocab_size=272, hidden_size=128, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,
-    intermediate_size=192, moe_intermediate_size=64, n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=2,
-    max_position_embeddings=2048,
+TINY = OcrConfig(
+    replace(
+        BASE.text, vocab_size=272, hidden_size=128, num_attention_heads=4, num_key_value_heads=4,
+        intermediate_size=192, moe_intermediate_size=64, max_position_embeddings=2048,
+    ),
+    replace(BASE.sam, width=64, neck_channels=32, downsample_channels=(48, 64)),
+    replace(BASE.clip, width=64), image_token_id=3,
 )  # fmt: skip
-SAM = SamConfig(
-    width=64, layers=3, heads=2, image_size=128, window_size=3, global_attn_indexes=(2,), neck_channels=32,
-    downsample_channels=(48, 64),
-)  # fmt: skip
-CLIP = ClipConfig(width=64, layers=2, heads=2, image_size=28, patch_size=14)
-TINY = OcrConfig(TEXT, SAM, CLIP, image_token_id=3)
-PROCESSOR = ProcessorConfig(base_size=128, image_size=64)
+"""Wider than the tests of the model need: vLLM wants heads of 32 and multiples of 32."""
 SIZES = ((64, 64), (50, 61), (130, 65), (190, 190), (64, 200), (250, 120))  # one view, one view, 2, 9, 3, 8 tiles
 
 
@@ -37,10 +35,6 @@ def tiny_checkpoint(directory: Path, seed: int, noise: float, cfg: OcrConfig = T
     tokenizer = Tokenizer(build_byte_tokenizer(["<td>", "</td>"], []))
     save_checkpoint(model, tokenizer, PROCESSOR, directory)
     return directory
-
-
-def larger_noise(cfg: OcrConfig, layers: int) -> OcrConfig:
-    return replace(cfg, text=replace(cfg.text, num_hidden_layers=layers))
 
 
 def page(seed: int, size: tuple[int, int] | None = None, max_tokens: int = 24) -> PageInput:

@@ -46,3 +46,18 @@ def test_the_measured_table_decides_the_depth(tmp_path, monkeypatch):
     assert table == best
     for batch in (1, 2, 3, 50):
         assert vllm_load._depth("auto", checkpoint, stamp, "cpu", batch, True) == pick_depth(batch, best)
+
+
+@pytest.mark.slow
+def test_a_whole_engine_of_the_published_size_runs_plain_and_with_the_draft(tmp_path, monkeypatch):
+    """Random bf16 weights, 9 GB of memory: every layer, tower and head at its published shape."""
+    monkeypatch.setenv("JOCR_CACHE", str(tmp_path / "cache"))
+    settle()
+    out = tmp_path / "rows.json"
+    code = bench_vllm.run(json_path=out, published_size=True, pages=1, depths=(0, 1), concurrencies=(1,), tokens=4,
+                          modes=(True,))  # fmt: skip
+    found = json.loads(out.read_text())
+    assert code == 0
+    assert [row["depth"] for row in found["table_8"]] == [0, 1]
+    assert found["table_8"][1]["tau"] >= 1
+    assert all(start["memory"] > 6 << 30 for start in found["starts"])

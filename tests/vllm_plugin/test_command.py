@@ -24,7 +24,7 @@ from tests.vllm_plugin.checkpoints import page, tiny_checkpoint
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("vllm")
 REPO = Path(__file__).resolve().parents[2]
-STARTS_WITHIN = 300
+STARTS_WITHIN = 900
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def server(checkpoint, tmp_path) -> Iterator[str]:
         port = free.getsockname()[1]
     log = tmp_path / "server.log"
     with log.open("w") as out:
-        command = f"exec {line} --host 127.0.0.1 --port {port} --dtype float32"
+        command = f"exec {line} --host 127.0.0.1 --port {port} --dtype float32 --enforce-eager"
         process = subprocess.Popen(command, shell=True, env=environment, cwd=tmp_path, stdout=out, stderr=out,
                                    start_new_session=True)  # fmt: skip
     address = f"http://127.0.0.1:{port}"

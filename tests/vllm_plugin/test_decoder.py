@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +34,7 @@ def environment(tmp_path, monkeypatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_the_engine_feeds_cancels_and_dies_as_promised(checkpoint):
+def test_the_engine_feeds_cancels_falls_silent_and_dies_as_promised(checkpoint):
     """One start for all: it takes half a minute."""
     decoder = load_decoder(str(checkpoint), engine="vllm", depth=2, batch=4, dtype="float32")
     assert decoder.info.engine.startswith("vllm ")
@@ -52,8 +55,16 @@ def test_the_engine_feeds_cancels_and_dies_as_promised(checkpoint):
         time.sleep(0.05)
     assert decoder.engine.get_num_unfinished_requests() == 0
 
-    manager = decoder.engine.engine_core.resources.engine_manager
-    for process in manager.processes:
+    processes = decoder.engine.engine_core.resources.engine_manager.processes
+    decoder.settings = replace(decoder.settings, stall_seconds=4.0)
+    for process in processes:
+        os.kill(process.pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    with pytest.raises(EngineError, match="gave nothing for 4 s with pages in flight"):
+        list(decoder.decode(pages(2)))
+    assert time.monotonic() - begun < 15
+    for process in processes:
+        os.kill(process.pid, signal.SIGCONT)
         process.kill()
     begun = time.monotonic()
     with pytest.raises(EngineError, match="died"):

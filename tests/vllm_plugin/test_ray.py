@@ -30,6 +30,7 @@ def cluster(tmp_path_factory) -> Iterator[None]:
     environment = {
         "JOCR_CACHE": str(tmp_path_factory.mktemp("cache")), "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1", "PYTHONPATH": str(REPO), "VLLM_LOGGING_LEVEL": "WARNING",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine's process without one more for its only worker
     }  # fmt: skip
     ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": environment}, log_to_driver=False)
     yield
