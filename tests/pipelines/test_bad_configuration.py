@@ -1,0 +1,80 @@
+"""Bad configuration ends the parse job in seconds, with one sentence that says the remedy, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+EXAMPLES = str(REPO / "jocr" / "data" / "examples")
+SECONDS = 60  # of a machine that has other work; alone it is 2
+
+
+def job(*sets, env=None):
+    """(exit code, what standard error said) of ``python -m jobs.parse``."""
+    words = [word for text in ("model.name=fake", *sets) for word in ("--set", text)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **(env or {})}
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.parse", *words],
+        capture_output=True, text=True, timeout=120, cwd=REPO, env=environment, check=False,
+    )  # fmt: skip
+    assert time.monotonic() - begin < SECONDS
+    return done.returncode, done.stderr
+
+
+def refused(answer, *words):
+    code, said = answer
+    assert code == 2, said
+    assert "Traceback" not in said
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("jobs: ")
+    for word in words:
+        assert word in last, last
+
+
+def test_an_unknown_key(tmp_path):
+    refused(job(f"sources=['{EXAMPLES}']", f"out={tmp_path}/out", "ray.units=64"), "did you mean 'ray.unit'")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    refused(job(f"sources=['{EXAMPLES}']", f"out={tmp_path}/file/out"), f"{tmp_path}/file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.ray
+def test_sources_that_are_not_there(tmp_path):
+    refused(job(f"sources=['{tmp_path}/nowhere']", f"out={tmp_path}/out"), "nowhere", "check the path")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.ray
+def test_two_documents_that_would_write_one_file(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "list.txt").write_text(f"{EXAMPLES}/harbour.png\n")
+    (tmp_path / "a" / "page.png.md").mkdir()
+    (tmp_path / "a" / "page.png.md" / "x.png").write_bytes(Path(EXAMPLES, "harbour.png").read_bytes())
+    (tmp_path / "a" / "page.png").write_bytes(Path(EXAMPLES, "harbour.png").read_bytes())
+    answer = job(f"sources=['{tmp_path}/a']", f"out={tmp_path}/out")
+    refused(answer, "page.png.md", "rename one")
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*.parquet"))
+
+
+@pytest.mark.ray
+def test_a_bucket_that_cannot_be_read(s3, tmp_path):
+    s3()
+    refused(job("sources=['s3://no-such-bucket/scans/']", f"out={tmp_path}/out"), "s3://no-such-bucket/scans/", "ucket")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bucket_that_cannot_be_written(s3, tmp_path):
+    s3()
+    refused(job(f"sources=['{EXAMPLES}']", "out=s3://no-such-bucket/out"), "s3://no-such-bucket/out")
