@@ -266,3 +266,19 @@ def test_images_are_rendered_where_the_documents_lie(tmp_path):
         assert images(plain, row_of(plain, width=None)) is None
         late = Images(settings, renderer, Places(settings), seconds=-1)
         assert late(plain, row_of(plain)) is None
+
+
+def test_on_object_storage_it_is_the_same_result(tmp_path, s3):
+    from jocr import storage
+
+    docs = [Doc("a/four #1.pdf", 4), Doc("é/bad.pdf", 0, reason="corrupt")]
+    pages = manifest_pages(docs)
+    results = []
+    for out in (str(tmp_path / "out"), f"s3://{s3()}/out"):
+        info = save_manifest(out, pages)
+        found = run(recipe(out), info, commit_all(out, info, pages, rows_for(pages)))
+        names = [entry.uri.removeprefix(out) for entry in storage.list_below(out)]
+        documents = {name: storage.read_bytes(out + name) for name in names if name.endswith(".md")}
+        results.append((sorted(name for name in names if "/pages/" not in name), documents, found["counts"]))
+    assert results[0] == results[1]
+    assert len(results[0][1]) == 2
