@@ -47,6 +47,7 @@ from pipelines.stages import (
     current_actor,
     on_cluster,
     project_error,
+    restarted,
     run_ray,
 )
 
@@ -123,7 +124,7 @@ class Decode:
     ) -> None:
         self._recipe = recipe
         self._renderer, self._places = Renderer(render_limits(recipe)), Places(recipe)
-        decoder = open_guarded(make_decoder, current_actor())
+        decoder = open_guarded(make_decoder, current_actor(), restarted=restarted())
         self._feed = Feed(decoder, lost, stall_seconds=recipe.job.stall_seconds)
         self._metrics = PageMetrics() if current_actor() else None
         self._reader = UnitReader(self._feed, reading, ledger, self._again, recipe.job.attempts, self._tell)

@@ -114,6 +114,13 @@ def current_actor() -> str | None:
     return ray.get_runtime_context().get_actor_id() if on_cluster() else None
 
 
+def restarted() -> bool:
+    """Whether the Ray actor this runs in died before and was started again."""
+    import ray
+
+    return current_actor() is not None and ray.get_runtime_context().was_current_actor_reconstructed
+
+
 def on_cluster() -> bool:
     """Whether this process belongs to a Ray cluster."""
     import ray

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,10 +15,17 @@ from jocr.decoding.protocol import Decoder
 from jocr.errors import EngineError, JocrError
 
 DEATHS = 3  # processes that may die of starting the decoder before that is taken for its nature
+PAUSES = (5.0, 15.0, 30.0)  # seconds
 EXIT = 70  # EX_SOFTWARE
 
 
-def open_guarded(make: Callable[[], Decoder], name: str | None) -> Decoder:
+def open_guarded(
+    make: Callable[[], Decoder],
+    name: str | None,
+    *,
+    restarted: bool = False,
+    wait: Callable[[float], None] = time.sleep,
+) -> Decoder:
     """Start a decoder, and make it measure itself where it does that before its first page.
 
     A start that kills the process (out of memory, a driver's fault) leaves a line in a file of this machine, so that
@@ -25,6 +33,8 @@ def open_guarded(make: Callable[[], Decoder], name: str | None) -> Decoder:
 
     Args:
         name: of the process through its restarts; None for no such guard.
+        restarted: an earlier process of this name died, and may still hold the device for a moment: a start that fails
+            is tried again after ``PAUSES``.
 
     Raises:
         CheckpointError, ConfigError: as ``make`` does.
@@ -40,15 +50,24 @@ def open_guarded(make: Callable[[], Decoder], name: str | None) -> Decoder:
         with trace.open("a") as file:
             file.write(f"{os.getpid()}\n")
     try:
+        for pause in PAUSES if restarted else ():
+            with suppress(EngineError):
+                return _start(make)
+            wait(pause)
+        return _start(make)
+    finally:
+        if trace is not None:
+            trace.unlink(missing_ok=True)
+
+
+def _start(make: Callable[[], Decoder]) -> Decoder:
+    try:
         decoder = make()
         getattr(decoder, "warm_up", lambda: None)()
     except JocrError:
         raise
     except Exception as error:
         raise EngineError(f"the engine did not start: {type(error).__name__}: {error}") from error
-    finally:
-        if trace is not None:
-            trace.unlink(missing_ok=True)
     return decoder
 
 

@@ -6,6 +6,7 @@ Every pass plans from the ledger anew, so it does not matter how the last one en
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from jocr.archive.plan import Plan
 from jocr.archive.work import Receipt, Work
 from jocr.errors import CheckpointError, ConfigError, EngineError, JocrError
 
+PAUSE = 5.0  # seconds after a pass that committed nothing, four times as long after the next: outages pass
 IDLE = 3  # passes in a row without a commit, after which going on is pointless
 HOPELESS = (ConfigError, CheckpointError, EngineError)  # the next pass would end the same way
 
@@ -43,6 +45,7 @@ def run_passes(
     tell: Callable[[Receipt], bool],
     cause_of: CauseOf,
     spent: Callable[[], bool] = lambda: False,
+    wait: Callable[[float], None] = time.sleep,
 ) -> Outcome:
     """Run passes until every work of ``plan`` is committed.
 
@@ -75,6 +78,8 @@ def run_passes(
         idle = idle + 1 if len(pending) >= before else 0
         if idle == IDLE:
             raise _stuck(pending, last)
+        if idle:
+            wait(PAUSE * 4 ** (idle - 1))
     return _outcome(passes, pending)
 
 

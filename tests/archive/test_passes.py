@@ -26,6 +26,7 @@ class Board:
 
     def __init__(self, at_once, error=None):
         self.done, self.at_once, self.error, self.passes = {}, at_once, error, 0
+        self.waits = []
 
     def names(self):
         return dict(self.done)
@@ -43,7 +44,7 @@ def go(board, tell=lambda receipt: False):
     def cause_of(error):
         return error if isinstance(error, JocrError) else None
 
-    return run_passes(PLAN, board, board.run, tell, cause_of)
+    return run_passes(PLAN, board, board.run, tell, cause_of, wait=board.waits.append)
 
 
 def test_one_pass_where_nothing_dies():
@@ -72,6 +73,7 @@ def test_three_passes_without_progress_name_the_units():
     with pytest.raises(StuckError, match=r"3 passes .* none of 10 units \(u0, u1, u2, \.\.\.\).*worker died$"):
         go(board)
     assert board.passes == 3
+    assert board.waits == [5.0, 20.0]
 
 
 def test_who_is_told_may_ask_for_the_end():
@@ -141,3 +143,20 @@ def test_an_engine_whose_start_kills_its_process_is_not_started_for_ever(tmp_pat
         open_guarded(FakeDecoder, "actor")
     assert open_guarded(FakeDecoder, "another").info.model == "fake"
     assert open_guarded(FakeDecoder, None).info.model == "fake"
+
+
+def test_a_restarted_engine_waits_for_the_device_that_its_dead_process_still_holds():
+    tries, waits = [], []
+
+    def late():
+        tries.append(1)
+        if len(tries) < 3:
+            raise RuntimeError("CUDA out of memory")
+        return FakeDecoder()
+
+    assert open_guarded(late, None, restarted=True, wait=waits.append).info.model == "fake"
+    assert len(waits) == 2
+    tries.clear()
+    with pytest.raises(EngineError, match="did not start"):
+        open_guarded(late, None, wait=waits.append)
+    assert len(waits) == 2
