@@ -53,6 +53,7 @@ def connect(address: str | None) -> None:
         end_on_sigterm()
     ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
+    logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)  # it warns that there are no bars
 
 
 def show(summary: Summary) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -109,9 +110,11 @@ def call_ray(function: Callable[..., Any], *args: Any) -> Any:
 
 def current_actor() -> str | None:
     """Name of the Ray actor this runs in, the same through its restarts; None outside of one."""
+    if not on_cluster():
+        return None
     import ray
 
-    return ray.get_runtime_context().get_actor_id() if on_cluster() else None
+    return ray.get_runtime_context().get_actor_id()
 
 
 def restarted() -> bool:
@@ -123,9 +126,8 @@ def restarted() -> bool:
 
 def on_cluster() -> bool:
     """Whether this process belongs to a Ray cluster."""
-    import ray
-
-    return ray.is_initialized()
+    ray = sys.modules.get("ray")  # who never imported it does not
+    return ray is not None and ray.is_initialized()
 
 
 def _local(stage: FunctionStage | ActorStage | SinkStage, stream: Iterator[Any]) -> Iterator[Any]:
