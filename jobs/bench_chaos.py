@@ -1,7 +1,8 @@
 """Kill the parse job at random and see that no page is lost.
 
 ``python -m jobs.bench_chaos --set runs=3 --set pages=200``, or ``jocr bench chaos``. Each run reads a generated archive
-(PDFs, TIFFs, images, zips; pages that crash or hang renderer and engine) on a Ray cluster of a head and two workers.
+(PDFs, TIFFs, images, zips; pages that crash or hang renderer and engine) on a Ray cluster of a head and two workers,
+which the runs share.
 Driver, worker processes or whole nodes are sent SIGKILL at random moments; a killed driver is started again with the
 same command, a killed node is replaced. In the end the result's files must hold exactly one row for every page of the
 manifest, each with the status, reason and text that a bare loop gives it.
@@ -27,6 +28,7 @@ from rich.table import Table
 
 from jobs._main import main
 from jobs.archive_bench import chaos, corpus
+from jobs.archive_bench.cluster import Nodes
 from jobs.archive_bench.corpus import End, Place
 from jocr import provenance, storage
 from jocr.config import Recipe
@@ -53,16 +55,13 @@ def run(recipe: ChaosRecipe) -> int:
         source, ends = prepare(recipe.pages, work)
         counted = Counter(end.status for end in ends.values())
         console.print(f"{len(ends)} pages; the bare loop says {dict(counted)}", highlight=False)
-        for number in range(recipe.runs):
-            seed = recipe.seed + number
-            trial = chaos.run(
-                seed, source, work / f"run-{seed}", ends,
-                kills=recipe.kills, nodes=recipe.nodes, limit=recipe.limit_seconds,
-            )  # fmt: skip
-            trials.append(trial)
-            console.print(_line(trial), markup=False, highlight=False, soft_wrap=True)
-            if recipe.json_out:
-                write(recipe, trials, counted, Path(recipe.json_out))
+        with Nodes(recipe.nodes) as cluster:
+            for seed in range(recipe.seed, recipe.seed + recipe.runs):
+                limits: dict[str, Any] = {"kills": recipe.kills, "limit": recipe.limit_seconds}
+                trials.append(chaos.run(seed, cluster, str(source), work / f"run-{seed}", ends, **limits))
+                console.print(_line(trials[-1]), markup=False, highlight=False, soft_wrap=True)
+                if recipe.json_out:
+                    write(recipe, trials, counted, Path(recipe.json_out))
     console.print(_table(trials))
     return 1 if any(trial.problems for trial in trials) else 0
 

@@ -80,19 +80,26 @@ def settings(source: str, out: str, **more: Any) -> dict[str, Any]:
 
 
 def run(
-    seed: int, source: Path, work: Path, ends: Mapping[Place, End], *, kills: int, nodes: int = 2, limit: float = 600.0
-) -> Trial:
-    """One run into ``work / "out"``, verified. Problems are in the trial; nothing is raised for them."""
+    seed: int, cluster: Nodes, source: str, work: Path, ends: Mapping[Place, End], *,
+    kills: int, limit: float = 600.0, **more: Any,
+) -> Trial:  # fmt: skip
+    """One run into ``work / "out"``, verified. Problems are in the trial; nothing is raised for them.
+
+    Args:
+        cluster: complete, and complete again afterwards.
+        limit: seconds after which a run does not end any more.
+        more: changes of ``settings``, with ``__`` for a dot.
+    """
     shutil.rmtree(work, ignore_errors=True)
     out, trial, begin = work / "out", Trial(seed), time.monotonic()
-    with Nodes(nodes) as cluster:
-        driver = Driver(settings(str(source), str(out)), work / "driver.log", {"RAY_ADDRESS": cluster.address})
-        breaker = _Breaker(driver, cluster, out, deque(draw(seed, kills)), random.Random(seed), trial)
-        try:
-            breaker.until(begin + limit)
-        finally:
-            if driver.code is None:
-                driver.kill()
+    driver = Driver(settings(source, str(out), **more), work / "driver.log", {"RAY_ADDRESS": cluster.address})
+    breaker = _Breaker(driver, cluster, out, deque(draw(seed, kills)), random.Random(seed), trial)
+    try:
+        breaker.until(begin + limit)
+    finally:
+        if driver.code is None:
+            driver.kill()
+        cluster.complete()
     trial.seconds = round(time.monotonic() - begin, 1)
     verdict = verify(str(out), ends)
     trial.counts, trial.reasons, trial.units = verdict.counts, verdict.reasons, verdict.units
@@ -110,7 +117,7 @@ class _Breaker:
     kills: deque[Kill]
     rng: random.Random
     trial: Trial
-    _due: deque[float] = field(default_factory=deque)  # when a node is to be replaced
+    _due: float | None = None  # when dead nodes are to be replaced
     _started: float = 0.0
     _reached: float | None = None
 
@@ -121,9 +128,9 @@ class _Breaker:
                 self.trial.problems.append(f"the run does not end; the driver's last words:\n{self.driver.tail()}")
                 return
             self._kill()
-            while self._due and self._due[0] <= time.monotonic():
-                self._due.popleft()
-                self.cluster.add()
+            if self._due is not None and self._due <= time.monotonic():
+                self._due = None
+                self.cluster.complete()
             time.sleep(FLIGHT)
 
     def _start(self) -> None:
@@ -159,7 +166,7 @@ class _Breaker:
             what = self.cluster.kill_worker(self.rng)
         else:
             what = self.cluster.kill_node(self.rng)
-            self._due.append(time.monotonic() + self.rng.uniform(*REPLACED))
+            self._due = self._due or time.monotonic() + self.rng.uniform(*REPLACED)
         if what is not None:  # a worker is waited for until there is one at work
             self.kills.popleft()
             self._reached = None

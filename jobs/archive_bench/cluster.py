@@ -47,8 +47,7 @@ class Nodes:
 
             head = {"num_cpus": 0, "include_dashboard": False, "_system_config": QUICK_DEATH}
             self._cluster = Cluster(initialize_head=True, head_node_args={**head, "object_store_memory": NODE_MEMORY})
-            for _ in range(self.count):
-                self.add()
+        self.complete()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,9 +59,10 @@ class Nodes:
     def address(self) -> str:
         return self._cluster.address
 
-    def add(self) -> None:
-        """One more node."""
-        self._cluster.add_node(num_cpus=self.cpus, object_store_memory=NODE_MEMORY)
+    def complete(self) -> None:
+        """Replace the nodes that were killed."""
+        while len(self._cluster.worker_nodes) < self.count:
+            self._cluster.add_node(num_cpus=self.cpus, object_store_memory=NODE_MEMORY)
 
     def kill_node(self, rng: random.Random) -> str | None:
         """SIGKILL all processes of a worker node at once; says which, or None where there is none."""

@@ -1,0 +1,56 @@
+"""SIGKILL at random moments costs no page; nodes, storage and kills do not change what an archive reads as."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from jobs.archive_bench import chaos, corpus
+from jobs.archive_bench.cluster import Nodes
+from jobs.archive_bench.driver import Driver
+from jobs.archive_bench.s3 import s3_server, upload
+from jobs.archive_bench.verify import verify
+
+pytestmark = pytest.mark.ray
+POISON = ("exit", "render_crash", "loop", "error")
+QUICK = {"ray__unit": 16, "report__pages": 4, "job__attempts": 2}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """80 pages, and how they must end."""
+    work = tmp_path_factory.mktemp("chaos")
+    made = corpus.plan(80, POISON)
+    corpus.write(made, work / "source")
+    return work / "source", corpus.reference(made, work / "reference")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    before = dict(os.environ)
+    with Nodes(3, cpus=2) as nodes:
+        yield nodes
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_no_page_is_lost_or_doubled(cluster, archive, tmp_path, seed):
+    source, ends = archive
+    trial = chaos.run(seed, cluster, str(source), tmp_path, ends, kills=3, limit=400, **QUICK)
+    assert trial.problems == []
+    assert len(trial.kills) == 3
+    assert trial.unasked == []
+
+
+def test_three_nodes_and_s3_give_what_one_process_gives(cluster, archive, tmp_path):
+    source, ends = archive
+    pytest.importorskip("moto.server")
+    with s3_server() as bucket:
+        place = upload(source, bucket, "archive")
+        out = f"s3://{bucket}/out"
+        driver = Driver(chaos.settings(place, out, **QUICK), tmp_path / "log", {"RAY_ADDRESS": cluster.address})
+        driver.start()
+        assert driver.wait(400) == 0, driver.tail()
+        assert verify(out, ends).problems == []
