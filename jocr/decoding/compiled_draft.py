@@ -23,7 +23,7 @@ from jocr.decoding.compiled import (
     store_kv,
 )
 from jocr.decoding.kernels import keep_apart
-from jocr.decoding.vector_math import rms_norm
+from jocr.decoding.vector_math import probability, rms_norm
 
 
 @njit(cache=True)
@@ -70,8 +70,9 @@ def prime(rows, slots, places, w, o, d, c, s):
 
 
 @njit(cache=True)
-def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):
-    """Refill page i with ``counts[i]`` tokens from ``starts[i]`` on, then propose ``depths[i]`` tokens in out[i]."""
+def draft(tokens, counts, slots, starts, depths, gate, pages, w, o, d, c, s, out, made):
+    """Refill page i with ``counts[i]`` tokens from ``starts[i]`` on, then propose ``made[i]`` tokens in out[i]: up to
+    ``depths[i]``, and none after one that takes the probability of the chain to ``gate`` or below."""
     hidden, rows = d.hidden, 0
     for i in range(pages):
         for j in range(counts[i]):
@@ -83,7 +84,7 @@ def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):
     fill(rows, s.slots, s.places, w, o, d, c, s)
     _last_rows(counts, pages, d, s)
     active = np.arange(pages)
-    chosen = np.empty(pages, np.int64)
+    chosen, sure, ld = np.empty(pages, np.int64), np.ones(pages), pad(d.vocab)
     step = 0
     while True:
         live = len(active)
@@ -91,8 +92,10 @@ def draft(tokens, counts, slots, starts, depths, pages, w, o, d, c, s, out):
         step, kept = step + 1, 0
         for r in range(live):
             page = active[r]
-            out[page, step - 1] = chosen[r]
-            if depths[page] > step:
+            out[page, step - 1], made[page] = chosen[r], step
+            if depths[page] > step and gate > 0.0:
+                sure[page] *= probability(s.wide[r * ld : r * ld + d.vocab], chosen[r])
+            if depths[page] > step and sure[page] > gate:
                 active[kept], chosen[kept] = page, chosen[r]
                 s.slots[kept], s.places[kept] = s.slots[r], s.places[r] + 1
                 s.before[kept * hidden : kept * hidden + hidden] = s.a[r * hidden : r * hidden + hidden]

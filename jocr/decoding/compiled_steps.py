@@ -13,7 +13,7 @@ from jocr.decoding.cache import SlotCache
 from jocr.decoding.compiled import Cache, Scratch, choose, decode_rows, pad, verify
 from jocr.decoding.compiled_draft import draft, prime
 from jocr.decoding.compiled_weights import pack_model
-from jocr.decoding.depth import MAX_DEPTH
+from jocr.decoding.depth import MAX_DEPTH, OPEN
 from jocr.decoding.kernels import MOST_ROWS
 from jocr.decoding.steps import Rows
 from jocr.model.layers import rotary_table
@@ -69,18 +69,18 @@ class CompiledSteps:
         """The verifier's logits after one row that was read."""
         return self.model.lm_head(self.cache.hidden[slot, position][None])[0]
 
-    def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
+    def draft(self, pages: Sequence[Rows], depths: Sequence[int], gate: float = OPEN) -> list[list[int]]:
         """Refill, then chain the head's own states."""
         counts = [len(p.tokens) for p in pages]
         c, s = self._ready(sum(counts))
         tokens = np.array([t for p in pages for t in p.tokens])
         slots, starts = np.array([p.slot for p in pages]), np.array([p.start for p in pages])
-        out = np.empty((len(pages), MAX_DEPTH), np.int64)
+        out, made = np.empty((len(pages), MAX_DEPTH), np.int64), np.empty(len(pages), np.int64)
         draft(
-            tokens, np.array(counts), slots, starts, np.array(depths), len(pages),
-            self.weights, self.offsets, self.dims, c, s, out,
+            tokens, np.array(counts), slots, starts, np.array(depths), gate, len(pages),
+            self.weights, self.offsets, self.dims, c, s, out, made,
         )  # fmt: skip
-        return [row[:depth] for row, depth in zip(out.tolist(), depths, strict=True)]
+        return [row[:n] for row, n in zip(out.tolist(), made.tolist(), strict=True)]
 
     def _prompt_for_draft(self, x: np.ndarray, ids: Tensor) -> np.ndarray:
         if self.model.mtp_embed_tokens is None:

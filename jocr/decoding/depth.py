@@ -1,9 +1,10 @@
-"""How far to draft: a fixed depth, or chosen live from recent acceptance and measured costs.
+"""How far to draft: a fixed depth, or chosen live from recent gains, the head's own confidence and measured costs.
 
-With acceptance a_i at position i (given that the ones before were accepted), a round of depth K commits
-1 + a_1 + a_1 a_2 + ... + a_1..a_K tokens on average. ``AutoDepth`` takes the K with the most tokens per second by
-the round times it has measured; K = 0 is plain decoding. While drafting it looks at a plain round now and then, while
-plain it probes ever more rarely, so that both acceptance and costs stay current.
+A round that drafts commits one token more than it had accepted, and costs so many plain rounds. ``AutoDepth`` drafts
+while such rounds have lately committed more tokens than they cost, and within a round goes on only while the chain of
+proposals is likely enough to be right (``gate``): deep where the head is sure, no further where it is not.
+While drafting it looks at a plain round now and then, while plain it probes ever more rarely, so that both gains and
+costs stay current. What is committed never depends on any of this.
 """
 
 from __future__ import annotations
@@ -13,45 +14,31 @@ from dataclasses import dataclass
 from typing import Protocol
 
 MAX_DEPTH = 5
-RETHINK = 4  # rounds between two looks at which depth is best
-SHRINK = 2.0  # observations that the position before is worth
+NEXT_RIGHT = 0.8  # how often the proposal after a sure chain is accepted: what going on is worth before it is drafted
+OPEN = 0.0  # a gate that lets every chain go on
 
 
 @dataclass
-class Acceptance:
-    """Decayed counts per draft position."""
+class Gain:
+    """What rounds that drafted brought lately: tokens committed, and their cost in plain rounds; both fade."""
 
-    hits: list[float]
-    tries: list[float]
-    decay: float = 0.97
+    tokens: float
+    cost: float
+    decay: float = 0.96
 
     @classmethod
-    def prior(cls, rates: Sequence[float] = (0.7,) * MAX_DEPTH, weight: float = 4.0) -> Acceptance:
-        """Start from ``rates``, worth ``weight`` observations each."""
-        return cls([rate * weight for rate in rates], [weight] * MAX_DEPTH)
+    def prior(cls, rate: float = 1.1, weight: float = 6.0) -> Gain:
+        """Start from ``rate`` tokens per plain round's cost, worth ``weight`` plain rounds."""
+        return cls(rate * weight, weight)
 
-    def observe(self, depth: int, accepted: int) -> None:
-        """One round that drafted. Every position's memory fades; those whose proposal was judged are renewed."""
-        judged = min(accepted + 1, depth)  # proposals after the first wrong one were not
-        for i in range(MAX_DEPTH if depth else 0):
-            self.hits[i] = self.decay * self.hits[i] + (i < accepted)
-            self.tries[i] = self.decay * self.tries[i] + (i < judged)
+    def observe(self, tokens: int, cost: float) -> None:
+        self.tokens = self.decay * self.tokens + tokens
+        self.cost = self.decay * self.cost + cost
 
-    def rates(self) -> list[float]:
-        """Conditional acceptance of every position; one not seen lately is believed to be like the one before it."""
-        rates: list[float] = []
-        for hits, tries in zip(self.hits, self.tries, strict=True):
-            rates.append((hits + SHRINK * rates[-1]) / (tries + SHRINK) if rates else hits / tries)
-        return rates
-
-    def expected(self) -> list[float]:
-        """Tokens that a round of depth 0, 1 ... is expected to commit."""
-        tokens = [1.0]
-        chance = 1.0
-        for rate in self.rates():
-            chance *= rate
-            tokens.append(tokens[-1] + chance)
-        return tokens
+    @property
+    def rate(self) -> float:
+        """Tokens in the time that a plain round takes for one."""
+        return self.tokens / self.cost
 
 
 class Costs:
@@ -93,90 +80,91 @@ class Costs:
 
 
 class DepthPolicy(Protocol):
-    """Chooses each round's depth, the same for all pages in it."""
+    """Chooses how far each round may draft, the same for all pages in it."""
 
-    def admit(self) -> Acceptance:
+    gate: float  # a chain goes on while the product of its proposals' probabilities is above
+
+    def admit(self) -> Gain:
         """What is believed of a page not seen yet."""
         ...
 
-    def choose(self, pages: Sequence[Acceptance]) -> int: ...
+    def choose(self, pages: Sequence[Gain]) -> int: ...
 
-    def observe(self, pages: Sequence[Acceptance], depths: Sequence[int], accepted: Sequence[int],
+    def observe(self, pages: Sequence[Gain], depths: Sequence[int], accepted: Sequence[int],
                 seconds: float) -> None: ...  # fmt: skip
 
 
 class FixedDepth:
     """Always ``depth``."""
 
+    gate = OPEN
+
     def __init__(self, depth: int) -> None:
         self.depth = depth
 
-    def admit(self) -> Acceptance:
-        return Acceptance.prior()
+    def admit(self) -> Gain:
+        return Gain.prior()
 
-    def choose(self, pages: Sequence[Acceptance]) -> int:
+    def choose(self, pages: Sequence[Gain]) -> int:
         return self.depth
 
-    def observe(self, pages: Sequence[Acceptance], depths: Sequence[int], accepted: Sequence[int],
+    def observe(self, pages: Sequence[Gain], depths: Sequence[int], accepted: Sequence[int],
                 seconds: float) -> None:  # fmt: skip
         """Nothing to learn."""
 
 
 class AutoDepth:
-    """The depth that promises most tokens per second.
+    """Drafts where and as far as it pays.
 
     Args:
         costs: round times; calibrate at least depths 0..5 for one page.
-        margin: a round that drafts must promise this many times the plain rate.
+        margin: rounds that draft must have brought this many times the plain rate.
         probe_every: plain rounds before the first probe; each probe doubles it, a new page resets it.
         plain_every: rounds that draft between two plain ones.
     """
 
-    def __init__(self, costs: Costs, margin: float = 1.03, probe_every: int = 64, plain_every: int = 64) -> None:
+    def __init__(self, costs: Costs, margin: float = 1.02, probe_every: int = 64, plain_every: int = 64) -> None:
         self.costs, self.margin = costs, margin
-        self.overall = Acceptance.prior()
+        self.overall = Gain.prior(weight=24.0)
+        self.overall.decay = 0.99
         self.first_probe = self.probe_every = probe_every
         self.plain_every = plain_every
         self.run = 0  # rounds since the last probe or plain round that was not the best
-        self.rounds = 0
-        self.known = (0, 0)  # pages and best depth when last worked out
+        self.gate = OPEN
 
-    def admit(self) -> Acceptance:
+    def admit(self) -> Gain:
         self.probe_every = self.first_probe
-        self.known = (0, 0)
-        return Acceptance.prior(self.overall.rates())
+        return Gain.prior(self.overall.rate)
 
-    def choose(self, pages: Sequence[Acceptance]) -> int:
-        self.rounds += 1
-        if self.known[0] != len(pages) or self.rounds % RETHINK == 0:
-            self.known = (len(pages), self.best(pages))
-        best = self.known[1]
+    def choose(self, pages: Sequence[Gain]) -> int:
+        gain = sum(page.tokens for page in pages) / sum(page.cost for page in pages)
         self.run += 1
-        if best == 0 and self.run > self.probe_every:
+        if gain < self.margin or self.costs.seconds(len(pages), MAX_DEPTH) is None:
+            if self.run <= self.probe_every:
+                return 0
             self.run, self.probe_every = 0, 2 * self.probe_every
-            return 1
-        if best and self.run > self.plain_every:
+        elif self.run > self.plain_every:
             self.run = 0
             return 0
-        return best
+        self.gate = self._gate(len(pages), max(gain, 1.0))
+        return MAX_DEPTH
 
-    def best(self, pages: Sequence[Acceptance]) -> int:
-        """The depth with the most tokens per second, by what is known now."""
-        plain = self.costs.seconds(len(pages), 0)
-        if plain is None:
-            return 0
-        expected = [sum(tokens) for tokens in zip(*(p.expected() for p in pages), strict=True)]
-        best, most = 0, self.margin * expected[0] / plain
-        for depth in range(1, MAX_DEPTH + 1):
-            seconds = self.costs.seconds(len(pages), depth)
-            if seconds is not None and expected[depth] / seconds > most:
-                best, most = depth, expected[depth] / seconds
-        return best
+    def _gate(self, pages: int, gain: float) -> float:
+        """One more proposal costs a known share of a plain round and must bring more tokens than that time is worth."""
+        plain, one, most = (self.costs.seconds(pages, depth) or 0.0 for depth in (0, 1, MAX_DEPTH))
+        if not plain:
+            return OPEN
+        further = (most - one) / (MAX_DEPTH - 1) / plain
+        return min(0.95, further * gain / NEXT_RIGHT)
 
-    def observe(self, pages: Sequence[Acceptance], depths: Sequence[int], accepted: Sequence[int],
+    def observe(self, pages: Sequence[Gain], depths: Sequence[int], accepted: Sequence[int],
                 seconds: float) -> None:  # fmt: skip
-        for page, depth, n in zip(pages, depths, accepted, strict=True):
-            page.observe(depth, n)
-            self.overall.observe(depth, n)
-        if len(set(depths)) == 1:
-            self.costs.observe(len(pages), depths[0], seconds)
+        depth = round(sum(depths) / len(depths))
+        self.costs.observe(len(pages), depth, seconds)
+        plain, mine = self.costs.seconds(len(pages), 0), self.costs.seconds(len(pages), depth)
+        if plain is None or mine is None:
+            return
+        for page, drafted, n in zip(pages, depths, accepted, strict=True):
+            if drafted:
+                page.observe(n + 1, mine / plain)
+                self.overall.observe(n + 1, mine / plain)

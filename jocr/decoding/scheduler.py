@@ -95,22 +95,22 @@ class Scheduler:
         depths = [0 if page.sampler else max(0, min(depth, page.limit - len(page.tokens) - 1)) for page in pages]
         try:
             self.steps.cache.reserve(max(page.length for page in pages) + depth + 1)
-            outcome = speculate(self.steps, pages, depths)
+            outcome = speculate(self.steps, pages, depths, self.policy.gate)
         except Exception as error:
             yield from self._isolate(error)
             return
-        self._book(pages, depths, outcome)
+        self._book(pages, outcome)
         yield from self._retire()
 
-    def _book(self, pages: list[PageState], depths: list[int], outcome: Round) -> None:
-        self.policy.observe([page.belief for page in pages], depths, outcome.accepted, outcome.seconds)
+    def _book(self, pages: list[PageState], outcome: Round) -> None:
+        self.policy.observe([page.belief for page in pages], outcome.drafted, outcome.accepted, outcome.seconds)
         before = sum(len(page.tokens) for page in pages)
         for (job, page), depth, span, accepted in zip(
-            self.running, depths, outcome.spans, outcome.accepted, strict=True
+            self.running, outcome.drafted, outcome.spans, outcome.accepted, strict=True
         ):
             book(page, depth, accepted)
             job.stopper.take(page.tokens, span)
-        self.stats.round(depths, sum(len(page.tokens) for page in pages) - before, outcome.seconds)
+        self.stats.round(outcome.drafted, sum(len(page.tokens) for page in pages) - before, outcome.seconds)
 
     def _isolate(self, error: Exception) -> Iterator[Finished]:
         """A round failed: repeat it page by page, so that only the page that causes it pays."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jocr.decoding.depth import Acceptance
+from jocr.decoding.depth import OPEN, Gain
 from jocr.decoding.sampling import Sampler
 from jocr.decoding.steps import Rows, Steps
 from jocr.decoding.verify import accept
@@ -30,7 +30,7 @@ class PageState:
     limit: int  # tokens it may generate
     tokens: list[int]
     draft_length: int
-    belief: Acceptance = field(default_factory=Acceptance.prior)
+    belief: Gain = field(default_factory=Gain.prior)
     sampler: Sampler | None = None  # None: greedy
     rounds: int = 0
     drafted: list[int] = field(default_factory=list)  # per draft position
@@ -57,12 +57,15 @@ class Round:
     """What a round may commit, page by page, and what it took in seconds of ``steps.clock``."""
 
     spans: list[list[int]]
+    drafted: list[int]
     accepted: list[int]
     seconds: float
 
 
-def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -> Round:
-    """Draft ``depths[i]`` tokens for page i, verify all rows in one pass, and say what may be committed.
+def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int], gate: float = OPEN) -> Round:
+    """Draft up to ``depths[i]`` tokens for page i, verify all rows in one pass, and say what may be committed.
+
+    A chain of drafts ends early where the head gives it a smaller probability than ``gate``.
 
     The pages are left as they are (see ``book``), so a round that raises can be repeated.
     """
@@ -70,7 +73,7 @@ def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -
     drafts: list[list[int]] = [[] for _ in pages]
     busy = [i for i, depth in enumerate(depths) if depth]
     if busy:
-        proposals = steps.draft([_refill(pages[i]) for i in busy], [depths[i] for i in busy])
+        proposals = steps.draft([_refill(pages[i]) for i in busy], [depths[i] for i in busy], gate)
         for i, tokens in zip(busy, proposals, strict=True):
             drafts[i] = tokens
     rows = [Rows(p.slot, p.length, [p.tokens[-1], *draft]) for p, draft in zip(pages, drafts, strict=True)]
@@ -78,7 +81,8 @@ def speculate(steps: Steps, pages: Sequence[PageState], depths: Sequence[int]) -
     for i, page in enumerate(pages):
         if page.sampler is not None:
             outcome[i] = ([page.sampler.pick(steps.logits(page.slot, page.length), len(page.tokens))], 0)
-    return Round([o[0] for o in outcome], [o[1] for o in outcome], steps.clock() - begun)
+    drafted = [len(draft) for draft in drafts]
+    return Round([o[0] for o in outcome], drafted, [o[1] for o in outcome], steps.clock() - begun)
 
 
 def _refill(page: PageState) -> Rows:

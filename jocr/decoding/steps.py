@@ -13,6 +13,7 @@ from typing import Protocol
 from torch import Tensor
 
 from jocr.decoding.cache import SlotCache
+from jocr.decoding.depth import OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,10 @@ class Steps(Protocol):
         """The verifier's logits (V,) after one row that ``prefill`` or ``verify`` has read, always computed alone."""
         ...
 
-    def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
-        """Refill the draft's cache with committed rows, then propose ``depths[i]`` tokens after the last one.
+    def draft(self, pages: Sequence[Rows], depths: Sequence[int], gate: float = OPEN) -> list[list[int]]:
+        """Refill the draft's cache with committed rows, then propose 1 to ``depths[i]`` tokens after the last one.
+
+        A page gets no further proposal once the product of its proposals' probabilities is not above ``gate``.
 
         The state before each row given must be in ``cache.hidden``.
         """

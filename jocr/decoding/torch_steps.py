@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from jocr.decoding.cache import SlotCache
+from jocr.decoding.depth import OPEN
 from jocr.decoding.steps import Rows
 from jocr.model.ocr import OcrModel
 
@@ -50,24 +51,27 @@ class TorchSteps:
         return self.model.lm_head(self.cache.hidden[slot, position][None])[0]
 
     @torch.inference_mode()
-    def draft(self, pages: Sequence[Rows], depths: Sequence[int]) -> list[list[int]]:
+    def draft(self, pages: Sequence[Rows], depths: Sequence[int], gate: float = OPEN) -> list[list[int]]:
         """Refill, then chain the head's own states."""
         before = torch.cat([self.cache.hidden[p.slot, p.start - 1 : p.start - 1 + len(p.tokens)] for p in pages])
         state = self._draft(self._draft_embed([t for p in pages for t in p.tokens]), before[None], pages)
         ends = torch.tensor([len(p.tokens) for p in pages], device=self.device).cumsum(0) - 1
         state = state[:, ends]
-        tokens = self._propose(state)
-        drafts = [[t] for t in tokens]
+        tokens, sure = self._propose(state, gate)
+        drafts, chances = [[t] for t in tokens], list(sure)
         places = [Rows(p.slot, p.start + len(p.tokens), [t]) for p, t in zip(pages, tokens, strict=True)]
         going = list(range(len(pages)))
         for step in range(1, max(depths)):
-            still = [i for i, page in enumerate(going) if depths[page] > step]
+            still = [i for i, page in enumerate(going) if depths[page] > step and chances[page] > gate]
+            if not still:
+                break
             going = [going[i] for i in still]
             places = [places[i] for i in still]
             state = self._draft(self._draft_embed([p.tokens[0] for p in places]), state[:, still], places)
-            tokens = self._propose(state)
-            for page, token in zip(going, tokens, strict=True):
+            tokens, sure = self._propose(state, gate)
+            for page, token, chance in zip(going, tokens, sure, strict=True):
                 drafts[page].append(token)
+                chances[page] *= chance
             places = [Rows(p.slot, p.start + 1, [t]) for p, t in zip(places, tokens, strict=True)]
         return drafts
 
@@ -89,8 +93,14 @@ class TorchSteps:
     def _choose(self, hidden: Tensor) -> list[int]:
         return self.model.lm_head(hidden)[0].argmax(dim=-1).tolist()
 
-    def _propose(self, state: Tensor) -> list[int]:
-        return self.model.draft_logits(state)[0].argmax(dim=-1).tolist()
+    def _propose(self, state: Tensor, gate: float) -> tuple[list[int], list[float]]:
+        """Every row's proposal and, where a gate asks, its probability."""
+        logits = self.model.draft_logits(state)[0]
+        tokens = logits.argmax(dim=-1)
+        if gate <= OPEN:
+            return tokens.tolist(), [1.0] * len(tokens)
+        best = logits.gather(-1, tokens[:, None])[:, 0].float()
+        return tokens.tolist(), (best - logits.float().logsumexp(-1)).exp().tolist()
 
     def _hidden(self, x: Tensor, pages: Sequence[Rows]) -> Tensor:
         positions, longest = self._positions(pages)

@@ -71,6 +71,16 @@ def softmax(x):
         x[i] *= scale
 
 
+@njit(cache=True, fastmath={"reassoc", "contract", "nnan"})
+def probability(x, index):
+    """Softmax of one row at ``index``, which must be its largest; the row stays as it is."""
+    keep_apart()
+    total = ZERO
+    for i in range(x.shape[0]):
+        total += exp_one(x[i] - x[index])
+    return ONE / total
+
+
 @njit(cache=True, fastmath={"contract"})
 def swiglu(gate, up):
     """gate = silu(gate) * up, one row, in place."""

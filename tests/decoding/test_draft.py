@@ -15,24 +15,32 @@ from tests.decoding.models import EOS, prompts, tiny_model
 
 
 @torch.inference_mode()
-def naive_drafts(model: OcrModel, tokens: list[int], depth: int) -> list[int]:
+def naive_chain(model: OcrModel, tokens: list[int], depth: int) -> tuple[list[int], list[float]]:
     """``depth`` proposals after ``tokens``, everything computed anew for each from the definition.
+
+    Also the probability of the first 1, 2 ... of them together.
 
     Slot j pairs the token at j with the verifier's state at j - 1 while j is committed, and with the head's own state
     of the slot before once it is not. Nothing stands at position 0.
     """
     hidden = model.hidden(model.embed(torch.tensor(tokens))[None])
     before = F.pad(hidden[:, : len(tokens) - 1], (0, 0, 1, 0))
-    text, proposals = list(tokens), []
+    text, proposals, chances = list(tokens), [], [1.0]
     for _ in range(depth):
         embedded = model.draft_embed(torch.tensor(text))[None].clone()
         embedded[:, 0] = 0
         positions = torch.arange(len(text))[None]
         state = model.draft(embedded, before, positions, len(text), _causal)[:, -1:]
-        proposals.append(int(model.draft_logits(state).argmax()))
+        chance, token = model.draft_logits(state)[0, 0].softmax(-1).max(-1)
+        proposals.append(int(token))
+        chances.append(chances[-1] * float(chance))
         text.append(proposals[-1])
         before = torch.cat([before, state], dim=1)
-    return proposals
+    return proposals, chances[1:]
+
+
+def naive_drafts(model: OcrModel, tokens: list[int], depth: int) -> list[int]:
+    return naive_chain(model, tokens, depth)[0]
 
 
 def _causal(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -90,3 +98,15 @@ def test_a_draft_head_with_its_own_embedding_norm_and_output_is_used() -> None:
         first = steps.prefill(0, prompt, None, True)
         got = steps.draft([Rows(0, len(prompt), [first])], [4])[0]
         assert got == naive_drafts(model, [*prompt.tolist(), first], 4)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_a_gate_ends_the_chain_where_the_head_is_unsure(backend: str) -> None:
+    model, ids = tiny_model(8, 1.5), prompts(8, 2)
+    steps = make_steps(model, 2, backend)  # type: ignore[arg-type]
+    firsts = [steps.prefill(i, prompt, None, True) for i, prompt in enumerate(ids)]
+    rows = [Rows(i, len(prompt), [first]) for i, (prompt, first) in enumerate(zip(ids, firsts, strict=True))]
+    chains = [naive_chain(model, [*p.tolist(), f], 5)[1] for p, f in zip(ids, firsts, strict=True)]
+    for gate in (sum(chains[0][1:3]) / 2, sum(chains[1][:2]) / 2, 1.0):
+        got = [len(draft) for draft in steps.draft(rows, [5, 5], gate)]
+        assert got == [1 + sum(chance > gate for chance in chain[:4]) for chain in chains]

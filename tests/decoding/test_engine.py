@@ -78,8 +78,8 @@ class Poisoned:
     def prefill(self, slot, ids, visual, drafting):  # type: ignore[no-untyped-def]
         return self.steps.prefill(slot, ids, visual, drafting)
 
-    def draft(self, pages, depths):  # type: ignore[no-untyped-def]
-        return self.steps.draft(pages, depths)
+    def draft(self, pages, depths, gate):  # type: ignore[no-untyped-def]
+        return self.steps.draft(pages, depths, gate)
 
     def verify(self, pages: list[Rows]) -> list[list[int]]:
         if any(rows.start < self.poison <= rows.start + len(rows.tokens) for rows in pages):
