@@ -185,6 +185,18 @@ def test_leaving_early_cancels_what_runs(monkeypatch, tmp_path):
     made.close()
 
 
+def test_a_page_handed_in_by_itself_can_be_cancelled(monkeypatch, tmp_path):
+    made = decoder(monkeypatch, tmp_path, {"slow": "hang", "poison": "die"})
+    assert made.submit(*pages("quick")).result(timeout=10).stop == "end"
+    waiting = made.submit(*pages("slow"))
+    assert _becomes(1, made)
+    waiting.cancel()
+    assert _becomes(0, made)
+    with pytest.raises(EngineError, match="died"):
+        made.submit(*pages("poison")).result(timeout=10)
+    made.close()
+
+
 def _becomes(running: int, made: VllmDecoder) -> bool:
     deadline = time.monotonic() + 10
     while made.engine.running != running and time.monotonic() < deadline:

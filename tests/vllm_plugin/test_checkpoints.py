@@ -67,6 +67,7 @@ def test_a_checkpoint_that_never_had_a_head_reads_the_same_pages(tmp_path):
     assert found.parted == {}
 
 
+@pytest.mark.slow
 def test_a_head_that_is_named_but_missing_is_decoded_without_and_said(tmp_path, monkeypatch, caplog):
     """A whole start with the self-test: the user asked for depth 2."""
     for name, value in {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}.items():

@@ -50,6 +50,7 @@ def test_an_actor_reads_cancels_and_reports_a_dead_engine(cluster, checkpoint):
     ray.kill(reader)
 
 
+@pytest.mark.slow
 def test_a_serve_replica_answers_frees_what_is_cancelled_and_reports_a_dead_engine(cluster, checkpoint):
     serve = pytest.importorskip("ray.serve")
     pytest.importorskip("ray.serve._private.controller")  # there only with the extra `serve`
