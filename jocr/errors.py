@@ -8,6 +8,7 @@ JocrError
 ├── CheckpointError    a checkpoint directory does not hold what the model needs
 ├── EngineError        a decoder cannot start or died
 ├── LedgerError        an archive's result and its ledger disagree, or a unit's rows are not its pages
+├── StuckError         passes over an archive end without committing anything
 ├── MarkupError        text has no such structure (for example: no table in this HTML)
 └── UnscoredError      a score could not be computed within its limits: never the same as a score of zero
 """
@@ -58,6 +59,10 @@ class EngineError(JocrError):
 
 class LedgerError(JocrError):
     """An archive's result and its ledger disagree, or a unit's rows are not exactly its pages."""
+
+
+class StuckError(JocrError):
+    """Passes over an archive end without committing anything; the message names units and the last cause."""
 
 
 class MarkupError(JocrError):

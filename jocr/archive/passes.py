@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from jocr.archive.ledger import Ledger
 from jocr.archive.plan import Plan
 from jocr.archive.work import Receipt, Work
-from jocr.errors import CheckpointError, ConfigError, EngineError, JocrError
+from jocr.errors import CheckpointError, ConfigError, EngineError, JocrError, StuckError
 
 PAUSE = 5.0  # seconds after a pass that committed nothing, four times as long after the next: outages pass
 IDLE = 3  # passes in a row without a commit, after which going on is pointless
@@ -23,10 +23,6 @@ log = logging.getLogger(__name__)
 
 RunPass = Callable[[Sequence[Work]], Iterable[Receipt]]
 CauseOf = Callable[[BaseException], JocrError | None]
-
-
-class StuckError(JocrError):
-    """Passes end without committing anything."""
 
 
 @dataclass(frozen=True, slots=True)

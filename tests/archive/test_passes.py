@@ -9,14 +9,14 @@ import pytest
 from jocr.archive.cost import Meter
 from jocr.archive.engine import DEATHS, open_guarded
 from jocr.archive.layout import Unit
-from jocr.archive.passes import StuckError, run_passes
+from jocr.archive.passes import run_passes
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
 from jocr.archive.run import Purse
 from jocr.archive.work import Receipt, Work
 from jocr.config import CostSettings
 from jocr.decoding.fake import FakeDecoder
-from jocr.errors import CheckpointError, EngineError, JocrError, StorageError
+from jocr.errors import CheckpointError, EngineError, JocrError, StorageError, StuckError
 
 PLAN = Plan(tuple(Work(Unit(f"u{n}", "part", n, n + 1)) for n in range(10)), 10, 0, 0)
 
