@@ -98,6 +98,6 @@ def test_the_printed_command_serves_what_our_own_engine_writes(server, checkpoin
         assert choice["finish_reason"] == "length"
         assert answer["usage"]["prompt_tokens"] == want.prompt_tokens[one.page_id]
     with urllib.request.urlopen(f"{server}/metrics", timeout=10) as response:
-        found = re.search(r"vllm:spec_decode_num_accepted_tokens_total\S* (\S+)", response.read().decode())
+        found = re.search(r"(?m)^vllm:spec_decode_num_accepted_tokens_total\{.*\} (\S+)$", response.read().decode())
     assert found
     assert float(found[1]) > 0
