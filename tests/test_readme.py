@@ -109,6 +109,8 @@ def test_command_exists(line):
         _check_job(words[2:])
     elif words[:3] == ["python", "-m", "jocr.vllm_plugin"]:
         assert (REPO / "jocr/vllm_plugin/__main__.py").exists()
+    elif words[0] in {"docker", "kubectl"}:
+        assert all((REPO / word).exists() for word in words if word.startswith("cluster/"))
     elif words[:2] == ["pip", "install"] or words[0] in {"cd", "git", "export"}:
         pass
     else:
