@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv="${VENV:-.venv-gpu}"
 if [ ! -e "$venv/.ready" ]; then
   "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check -e '.[vllm,eval]' pytest
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check -e '.[vllm]' pytest
   touch "$venv/.ready"
 fi
 python="$venv/bin/python"

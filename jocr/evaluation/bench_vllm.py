@@ -20,10 +20,11 @@ from jocr.decoding import vllm_load
 from jocr.decoding.vllm_bench import Bench, SpeedRow, dummy_checkpoint, mode_name
 from jocr.decoding.vllm_depth import save_table, table_path
 from jocr.decoding.vllm_options import version
-from jocr.evaluation.bench_decode import held_out
+from jocr.evaluation.engines import drawn_pages
 from jocr.model.hub import resolve_checkpoint, revision
 from jocr.provenance import collect
-from jocr.records import PageInput
+
+MAX_TOKENS = 1024  # room for any output length that is asked for
 
 
 def run(*, json_path: Path | None = None, published_size: bool = False, model: str = "nano", pages: int = 4,
@@ -33,7 +34,7 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
 
     Args:
         published_size: random bf16 weights at the published size instead of ``model``.
-        pages: different pages that are decoded, of each kind.
+        pages: different pages that are decoded, every kind by turns.
         tokens: output length of every page; None for 256 on CUDA and 48 on a CPU.
         modes: True for eager, False for graphs (CUDA) or compiled (CPU).
 
@@ -45,15 +46,16 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
     seven: list[SpeedRow] = []
     eight: list[SpeedRow] = []
     failed: dict[str, str] = {}
+    inputs = drawn_pages(pages, MAX_TOKENS)
     with tempfile.TemporaryDirectory() as scratch:
         if published_size:
             checkpoint, draft = dummy_checkpoint(Path(scratch) / "published")
-            bench = Bench(checkpoint, _pages(pages), dtype="bfloat16", load_format="dummy", draft=draft,
+            bench = Bench(checkpoint, inputs, dtype="bfloat16", load_format="dummy", draft=draft,
                           report=console.print)  # fmt: skip
         else:
             checkpoint = resolve_checkpoint(model)
             dtype = "bfloat16" if device == "cuda" else "float32"
-            bench = Bench(checkpoint, _pages(pages), dtype=dtype, report=console.print)
+            bench = Bench(checkpoint, inputs, dtype=dtype, report=console.print)
         for eager in modes:
             try:
                 alone, together = bench.measure(depths, concurrencies, eager=eager, tokens=length,
@@ -83,12 +85,6 @@ def store_depths(rows: Sequence[SpeedRow], stamp: str, console: Console) -> dict
         tables[mode] = save_table(table_path(device, stamp, mode == "eager"), speeds)
         console.print(f"depth by pages at once on {device}, {mode}: {tables[mode]}")
     return tables
-
-
-def _pages(count: int) -> list[PageInput]:
-    """Held-out pages, every kind by turns."""
-    kinds = list(held_out(-(-count // 4)).values())
-    return [page for turn in zip(*kinds, strict=True) for page in turn][:count]
 
 
 def _table(title: str, rows: Sequence[SpeedRow]) -> Table:
