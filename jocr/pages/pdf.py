@@ -124,7 +124,8 @@ class PdfReader:
                 damaged.save(mended)
             self._data = np.frombuffer(mended.getvalue(), np.uint8)
         except (pikepdf.PdfError, OSError, ValueError) as error:
-            raise DocumentError("corrupt", f"neither pdfium nor qpdf can open it ({error})") from None
+            why = re.sub(r"<[^>]* at 0x[0-9a-f]+>:? ?", "", str(error))  # an address would differ from run to run
+            raise DocumentError("corrupt", f"neither pdfium nor qpdf can open it ({why})") from None
         document, _ = _open(self._data, None)
         if document is None:
             raise DocumentError("corrupt", "pdfium cannot open it even as qpdf rewrites it")
