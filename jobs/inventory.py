@@ -7,17 +7,19 @@ is paid for, how many pages there are and which files do not open.
 
 from __future__ import annotations
 
+from functools import partial
+
 from jobs._main import main
+from jobs.parse import connect
 from jocr.config import ParseRecipe
 from pipelines.inventory import describe, run_inventory
+from pipelines.parse import on_ray
 
 
 def run(recipe: ParseRecipe) -> int:
-    """Connect to Ray and take stock."""
-    from jobs.parse import connect
-
-    connect(recipe.ray.address)
-    print(describe(run_inventory(recipe)))
+    """List, connect to Ray, take stock."""
+    on = on_ray(recipe, partial(connect, recipe.ray.address))
+    print(describe(run_inventory(recipe, run=on.run)))
     return 0
 
 

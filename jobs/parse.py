@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from typing import Any
 
 from jobs._main import end_on_sigterm, main
@@ -27,12 +28,11 @@ def run(recipe: ParseRecipe, make_decoder: MakeDecoder | None = None) -> Summary
     """Parse ``recipe.sources`` into ``recipe.out`` on Ray.
 
     Raises:
-        ConfigError: bad settings, before Ray is started.
+        ConfigError: bad settings, sources or names, before Ray is started.
         JocrError: as ``pipelines.parse.parse_archive``.
     """
     archive.check(recipe)
-    connect(recipe.ray.address)
-    return parse_archive(recipe, on_ray(recipe), make_decoder)
+    return parse_archive(recipe, on_ray(recipe, partial(connect, recipe.ray.address)), make_decoder)
 
 
 def connect(address: str | None) -> None:

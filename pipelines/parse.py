@@ -65,9 +65,19 @@ class Machinery:
     call: Callable[..., Any]  # function, arguments -> its result
 
 
-def on_ray(recipe: ParseRecipe) -> Machinery:
-    """The cluster this process is connected to."""
-    return Machinery(partial(run_ray, blocks=recipe.ray.blocks), call_ray)
+def on_ray(recipe: ParseRecipe, connect: Callable[[], None] = lambda: None) -> Machinery:
+    """A cluster. ``connect`` joins this process to it, and is called before anything is run on it, not sooner: what is
+    wrong with sources and names is told without one."""
+
+    def run(records: Sequence[Any], stages: Sequence[Stage]) -> Iterator[Any]:
+        connect()
+        return run_ray(records, stages, blocks=recipe.ray.blocks)
+
+    def call(function: Callable[..., Any], *args: Any) -> Any:
+        connect()
+        return call_ray(function, *args)
+
+    return Machinery(run, call)
 
 
 def stages(
