@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from jocr.records import PageInput
+
+if TYPE_CHECKING:  # torch is loaded by who has logits: the fake engine and the driver of a job have none
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Sampler:
 
     def pick(self, logits: Tensor, index: int) -> int:
         """Token number ``index`` (from 0) of the page, by the inverse of the cumulated softmax of logits (V,)."""
+        import torch
+
         scaled = logits.double().cpu() / self.temperature
         cumulated = torch.softmax(scaled, dim=0).cumsum(0)
         point = cumulated.new_tensor(_uniform(self.seed, self.page_id, index)) * cumulated[-1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import pyarrow as pa
@@ -171,3 +173,9 @@ def test_growth_is_told_from_a_plateau():
     assert flat["growth"] == 0
     assert flat["peak"] == 250
     assert memory([(t, 10.0 * t) for t in range(101)])["growth"] > 600
+
+
+def test_a_driver_stays_light():
+    words = "import jobs.parse, sys; print([name for name in ('torch', 'ray', 'transformers') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"
