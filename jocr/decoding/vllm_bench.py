@@ -92,6 +92,7 @@ class Bench:
 
     Attributes:
         starts: one row for each engine.
+        alone, together: the rows of tables 8 and 7 so far; a depth that fails takes none of them away.
     """
 
     def __init__(self, checkpoint: Path, pages: Sequence[PageInput], *, dtype: str, load_format: str = "auto",
@@ -103,11 +104,13 @@ class Bench:
         tokenizer, processor = load_tokenizer(checkpoint), ProcessorConfig.load(checkpoint)
         self.requests = [make_request(page, tokenizer, processor, positions) for page in pages]
         self.starts: list[StartRow] = []
+        self.alone: list[SpeedRow] = []
+        self.together: list[SpeedRow] = []
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         prepare_environment(self.device)
 
     def measure(self, depths: Sequence[int], concurrencies: Sequence[int], *, eager: bool, tokens: int,
-                rounds: int) -> tuple[list[SpeedRow], list[SpeedRow]]:  # fmt: skip
+                rounds: int) -> None:  # fmt: skip
         """Rows of table 8 (one page at a time, every depth) and of table 7 (every depth and concurrency).
 
         Args:
@@ -115,17 +118,14 @@ class Bench:
             tokens: output length of every page.
             rounds: times that each concurrency's worth of pages is decoded.
         """
-        alone: list[SpeedRow] = []
-        together: list[SpeedRow] = []
         for depth in depths:
             llm = self._engine(depth, max(concurrencies), eager)
-            alone.append(self._alone(llm, depth, eager, tokens, alone[0] if alone else None))
+            self.alone.append(self._alone(llm, depth, eager, tokens, _plain(self.alone, eager, 1)))
             for n in concurrencies:
-                plain = next((row for row in together if row.concurrency == n), None)
-                together.append(self._together(llm, depth, n, eager, tokens, rounds, plain))
+                plain = _plain(self.together, eager, n)
+                self.together.append(self._together(llm, depth, n, eager, tokens, rounds, plain))
             _end(llm)
             del llm
-        return alone, together
 
     def _alone(self, llm: Any, depth: int, eager: bool, tokens: int, plain: SpeedRow | None) -> SpeedRow:
         short = max(2, tokens // 8)
@@ -179,6 +179,12 @@ class Bench:
             if any(len(o.outputs[0].token_ids) != tokens for o in outputs):
                 raise EngineError(f"a page ended before its {tokens} tokens: the speeds would not be comparable")
         return Took(perf_counter() - begun, _cpu_seconds() - cpu)
+
+
+def _plain(rows: Sequence[SpeedRow], eager: bool, concurrency: int) -> SpeedRow | None:
+    """The row at depth 0 that others of its mode and concurrency are held against."""
+    mode = mode_name(eager)
+    return next((r for r in rows if (r.mode, r.depth, r.concurrency) == (mode, 0, concurrency)), None)
 
 
 def mode_name(eager: bool) -> str:

@@ -43,8 +43,6 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
     """
     console, release, device = Console(), version(), vllm_load.vllm_device("auto")
     length = tokens or (256 if device == "cuda" else 48)
-    seven: list[SpeedRow] = []
-    eight: list[SpeedRow] = []
     failed: dict[str, str] = {}
     inputs = drawn_pages(pages, MAX_TOKENS)
     with tempfile.TemporaryDirectory() as scratch:
@@ -58,14 +56,11 @@ def run(*, json_path: Path | None = None, published_size: bool = False, model: s
             bench = Bench(checkpoint, inputs, dtype=dtype, report=console.print)
         for eager in modes:
             try:
-                alone, together = bench.measure(depths, concurrencies, eager=eager, tokens=length,
-                                                rounds=2 if device == "cuda" else 1)  # fmt: skip
-            except Exception as error:  # a mode this machine cannot run: the file says so, and the other stands
+                bench.measure(depths, concurrencies, eager=eager, tokens=length, rounds=2 if device == "cuda" else 1)
+            except Exception as error:  # a mode this machine cannot run: the file says so, and what was measured stands
                 failed[mode_name(eager)] = f"{type(error).__name__}: {error}"
                 console.print(f"[bold]{mode_name(eager)} not measured[/]: {failed[mode_name(eager)]}")
-            else:
-                eight += alone
-                seven += together
+    eight, seven = bench.alone, bench.together
     console.print(_table("table 8: one page at a time", eight), _table("table 7: pages at once", seven))
     tables = {} if published_size else store_depths(seven, revision(checkpoint), console)
     if json_path is not None:

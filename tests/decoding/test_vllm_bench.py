@@ -64,8 +64,8 @@ def bench(tmp_path, monkeypatch) -> Bench:
 
 
 def test_the_tables_say_what_the_clock_says(bench):
-    alone, together = bench.measure((0, 2), (1, 4), eager=True, tokens=64, rounds=2)
-    plain, drafted = alone
+    bench.measure((0, 2), (1, 4), eager=True, tokens=64, rounds=2)
+    (plain, drafted), together = bench.alone, bench.together
     assert plain.tokens_per_second == pytest.approx(1 / STEP)  # the prompts' time is subtracted
     assert plain.tokens_per_cpu_second == pytest.approx(0.5 / STEP)
     assert (plain.tau, plain.step_cost, plain.speedup) == (None, None, None)
