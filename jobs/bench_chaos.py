@@ -49,7 +49,7 @@ class ChaosRecipe(Recipe):
 
 def run(recipe: ChaosRecipe) -> int:
     """Run, print a table, write the results where asked."""
-    console = Console()
+    console = Console(width=120)
     trials: list[chaos.Trial] = []
     with _folder(recipe.work) as work:
         source, ends = prepare(recipe.pages, work)

@@ -5,7 +5,7 @@ decoder, row, Parquet), one loop a core, warm. Of the job three figures are give
 
 ``steady``  (pages of a long run - pages of a short one) / (seconds of the long - seconds of the short): everything that
             a page costs (inventory, render, decode, commit, Markdown, report), without what a run costs once
-``pass``    pages / seconds of the decoding pass as ``run.json`` has it: with the start of workers and actors
+``pass``    pages / seconds of the passes, as the job says: with the start of workers and actors
 ``whole``   pages / wall seconds of ``python -m jobs.parse`` as a process, with imports and the start of Ray
 
 And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop. The sides
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -64,7 +65,7 @@ class Corpus:
 
 def run(recipe: BenchParseRecipe) -> int:
     """Measure, print a table, write the results where asked. Misses of a target are in the table, not the exit code."""
-    console = Console()
+    console = Console(width=120)
     with tempfile.TemporaryDirectory(prefix="jocr-parse-", ignore_cleanup_errors=True) as name:
         work = Path(name)
         corpus = Corpus(_write(work / "short", recipe.short), _write(work / "long", recipe.short + recipe.pages))
@@ -111,10 +112,10 @@ def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: floa
         with bare.Loops(cores, model, LONG_SIDE, paths[0]) as loops:
             measured["bare"].append(loops.pages_per_second(paths))
         short, _ = _job(recipe, corpus.short, work, model)
-        long, run = _job(recipe, corpus.long, work, model)
+        long, passes = _job(recipe, corpus.long, work, model)
         measured["steady"].append(recipe.pages / (long - short))
         measured["whole"].append((recipe.pages + recipe.short) / long)
-        measured["pass"].append(_pass_rate(run))
+        measured["pass"].append((recipe.pages + recipe.short) / passes)
         console.print(
             f"{model}, round {number + 1}: " + ", ".join(f"{k} {v[-1]:.1f}" for k, v in measured.items()),
             highlight=False,
@@ -127,8 +128,8 @@ def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: floa
     }  # fmt: skip
 
 
-def _job(recipe: BenchParseRecipe, source: Path, work: Path, model: str) -> tuple[float, dict[str, Any]]:
-    """(wall seconds, run.json) of a parse job as a process."""
+def _job(recipe: BenchParseRecipe, source: Path, work: Path, model: str) -> tuple[float, float]:
+    """(wall seconds, seconds of its passes) of a parse job as a process."""
     out = work / f"out-{time.monotonic_ns()}"
     cores = len(os.sched_getaffinity(0))
     settings = {
@@ -138,13 +139,12 @@ def _job(recipe: BenchParseRecipe, source: Path, work: Path, model: str) -> tupl
     driver = Driver(settings, work / "driver.log")
     begin = time.monotonic()
     driver.start()
-    if driver.wait(recipe.limit_seconds):
-        raise JocrError(f"the parse job ended with {driver.code}:\n{driver.tail()}")
-    return time.monotonic() - begin, json.loads((out / "run.json").read_bytes())
-
-
-def _pass_rate(run: dict[str, Any]) -> float:
-    return run["speed"]["pages_per_second"]
+    code = driver.wait(recipe.limit_seconds)
+    seconds = time.monotonic() - begin
+    said = re.findall(r"^\d+ pages read in ([\d.]+) s", driver.tail(), re.MULTILINE)
+    if code or not said:
+        raise JocrError(f"the parse job ended with {code}:\n{driver.tail()}")
+    return seconds, float(said[-1])
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:

@@ -102,7 +102,7 @@ def _job(recipe: ScaleRecipe, source: str, out: str, work: Path, pages: int) -> 
         raise JocrError(f"the parse job ended with {driver.code}:\n{driver.tail()}")
     seconds = time.monotonic() - begin
     counts = json.loads(storage.read_bytes(storage.join(out, "run.json")))["counts"]
-    if counts != {"ok": pages} and sum(counts.values()) != pages:
+    if counts["ok"] != pages or sum(counts.values()) != pages:
         raise JocrError(f"{pages} pages were to be read; the run says {counts}")
     return {"pages": pages, "counts": counts, "seconds": round(seconds, 1), "driver_rss_mb": memory(driver.rss)}
 
