@@ -43,6 +43,7 @@ class ScaleRecipe(Recipe):
     pdf_pages: int = Field(default=3000, ge=1)
     documents: int = Field(default=10_000, ge=1)
     manifest_pages: int = Field(default=1_000_000, ge=1)
+    manifest_unit: int = Field(default=256, ge=1, le=1024)  # ``ray.unit`` of that part
     limit_seconds: float = Field(default=1800.0, gt=0)  # of one part
     json_out: str | None = None
 
@@ -156,11 +157,10 @@ def _million(recipe: ScaleRecipe, work: Path) -> dict[str, Any]:
 
     settings = {
         "sources": ["/archive"], "out": str(work / "out"), "model": {"name": "fake"},
-        "ray": {"unit": 256, "decoders": 1, "decoder_cpus": 0.5},
+        "ray": {"unit": recipe.manifest_unit, "decoders": 1, "decoder_cpus": 0.5},
     }  # fmt: skip
     steps = _Steps()
-    steps("start Ray", lambda: connect(None))
-    counts = million.run(build(ParseRecipe, settings), recipe.manifest_pages, steps)
+    counts = million.run(build(ParseRecipe, settings), recipe.manifest_pages, steps, lambda: connect(None))
     ray.shutdown()
     rate = counts["units_scheduled"] / steps.seconds["schedule"]
     return {**counts, "seconds": steps.seconds, "rss_mb": steps.peaks, "units_per_second": round(rate, 1),

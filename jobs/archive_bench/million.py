@@ -33,8 +33,9 @@ COMMITTED = 10  # one unit in so many
 Timed = Callable[[str, Callable[[], Any]], Any]  # name of a step, what to do -> its result
 
 
-def run(recipe: ParseRecipe, pages: int, timed: Timed) -> dict[str, int]:
-    """Assemble, plan, anti-join, schedule; ``timed`` measures each step. Counts of what was done.
+def run(recipe: ParseRecipe, pages: int, timed: Timed, connect: Callable[[], None]) -> dict[str, int]:
+    """Assemble, plan, anti-join, schedule; ``timed`` measures each step, ``connect`` joins a cluster. Counts of what
+    was done.
 
     Raises:
         AssertionError: a unit was lost or done twice.
@@ -48,6 +49,7 @@ def run(recipe: ParseRecipe, pages: int, timed: Timed) -> dict[str, int]:
         raise AssertionError(f"{plan.units_done} of {marked} units known as done; {plan.pages} pages are left")
     _, decode, _ = stages(recipe, reading, ledger)
     line = [FunctionStage("render", make_up, batch=1), decode, FunctionStage("count", count, cpus=0.25, batch=1)]
+    timed("start Ray", connect)
     receipts = timed("schedule", partial(_schedule, plan.works, line, recipe.ray.blocks))
     if sorted(receipts) != sorted(work.unit.name for work in plan.works):
         raise AssertionError(f"{len(receipts)} receipts for {len(plan.works)} units")
