@@ -1,117 +1,142 @@
-"""Decoding steps for small fp32 models on a CPU: one compiled call for a verify, one for a whole chain of drafts."""
+"""Decoding steps on a CPU: one compiled call for a verify, one for a whole chain of drafts.
+
+Small fp32 models are run by one thread, bf16 models of any size by as many as torch would use.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from jocr.decoding import compiled_decoder as decoder
 from jocr.decoding.cache import SlotCache
-from jocr.decoding.compiled import Cache, Scratch, choose, decode_rows, pad, verify
+from jocr.decoding.compiled import Cache, Scratch, pad
 from jocr.decoding.compiled_draft import draft, prime
-from jocr.decoding.compiled_weights import pack_model
+from jocr.decoding.compiled_weights import Packed, pack_model
 from jocr.decoding.depth import MAX_DEPTH, OPEN
 from jocr.decoding.kernels import MOST_ROWS
 from jocr.decoding.steps import Rows
+from jocr.decoding.team import Crew
 from jocr.model.layers import rotary_table
 from jocr.model.ocr import OcrModel
 
 
 class CompiledSteps:
-    """Implements ``Steps``. Every row's result is independent of the rows beside it, so speculation is exact."""
+    """Implements ``Steps``. Every row's result is independent of the rows beside it, so speculation is exact.
+
+    Args:
+        packed: the model's weights where they are packed already; see ``compiled_weights.pack_model``.
+        threads: None for torch's number of threads in bf16 and one in fp32.
+    """
 
     guarantee = "exact"
     clock = staticmethod(time.thread_time)
 
-    def __init__(self, model: OcrModel, cache: SlotCache) -> None:
-        if not cache.transposed:
-            raise ValueError("the compiled step needs a cache with transposed keys")
+    def __init__(self, model: OcrModel, cache: SlotCache, packed: Packed | None = None,
+                 threads: int | None = None) -> None:  # fmt: skip
+        if not cache.transposed or cache.dtype != torch.float32:
+            raise ValueError("the compiled step needs an fp32 cache with transposed keys")
         self.model, self.cache = model, cache
-        self.weights, self.offsets, self.dims = pack_model(model)
-        self.rows = self.capacity = 0
-        self._buffers(64)
+        self.packed = packed or pack_model(model)
+        self.dims = self.packed.dims
+        narrow = model.model.norm.weight.dtype == torch.bfloat16
+        self.threads = threads or (torch.get_num_threads() if narrow else 1)
+        self.crew = Crew(self.threads)
+        self.rows = self.chosen = self.capacity = 0
+        self._buffers(64, 8)
 
     def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
         """Fill a slot with a prompt; its first token."""
         n, width = ids.shape[0], self.dims.hidden
-        c, s = self._ready(n)
+        self._ready(n, 1)
         slots, places = np.full(n, slot), np.arange(n)
         with torch.inference_mode():
             x = self.model.embed(ids, visual).float().numpy().reshape(-1)
-        s.x[: n * width] = x
-        decode_rows(n, slots, places, self.weights, self.offsets, self.dims, c, s)
-        first = np.empty(1, np.int64)
-        last = s.a[(n - 1) * width : n * width].copy()
-        choose(last, 1, self.weights, self.offsets.head, self.dims, s, first)
+        state = self._scratch[0].x[: n * width]
+        state[:] = x
+        self._call(decoder.decode, np.empty(0, np.int64), n, 1, slots, places)
+        first = int(self._scratch[0].out[0])
         if drafting:
-            s.x[: n * width] = self._prompt_for_draft(x, ids)
-            prime(n, slots, places, self.weights, self.offsets, self.dims, c, s)
-        return int(first[0])
+            state[:] = self._prompt_for_draft(x, ids)
+            self._call(prime, n, slots, places)
+        return first
 
     def verify(self, pages: Sequence[Rows]) -> list[list[int]]:
         """The verifier's choice after every row."""
         counts = [len(p.tokens) for p in pages]
         n = sum(counts)
-        c, s = self._ready(n)
+        self._ready(n, n)
         tokens = np.array([t for p in pages for t in p.tokens])
         slots = np.array([p.slot for p in pages for _ in p.tokens])
         places = np.array([p.start + i for p in pages for i in range(len(p.tokens))])
-        out = np.empty(n, np.int64)
-        verify(tokens, n, slots, places, self.weights, self.offsets, self.dims, c, s, out)
-        chosen = iter(out.tolist())
+        self._call(decoder.decode, tokens, n, n, slots, places)
+        chosen = iter(self._scratch[0].out[:n].tolist())
         return [[next(chosen) for _ in range(count)] for count in counts]
 
-    @torch.inference_mode()
     def logits(self, slot: int, position: int) -> Tensor:
         """The verifier's logits after one row that was read."""
-        return self.model.lm_head(self.cache.hidden[slot, position][None])[0]
+        state = self.cache.hidden[slot, position].numpy()
+        p = self.packed
+        self.crew.run(decoder.logits, lambda i: (state, p.weights, p.offsets, p.dims, self._scratch[i]))
+        return torch.from_numpy(self._scratch[0].logits[: self.dims.vocab].copy())
 
     def draft(self, pages: Sequence[Rows], depths: Sequence[int], gate: float = OPEN) -> list[list[int]]:
         """Refill, then chain the head's own states."""
-        counts = [len(p.tokens) for p in pages]
-        c, s = self._ready(sum(counts))
+        counts, count = [len(p.tokens) for p in pages], len(pages)
+        self._ready(sum(counts), count)
         tokens = np.array([t for p in pages for t in p.tokens])
         slots, starts = np.array([p.slot for p in pages]), np.array([p.start for p in pages])
-        out, made = np.empty((len(pages), MAX_DEPTH), np.int64), np.empty(len(pages), np.int64)
-        draft(
-            tokens, np.array(counts), slots, starts, np.array(depths), gate, len(pages),
-            self.weights, self.offsets, self.dims, c, s, out, made,
-        )  # fmt: skip
+        out, made = np.empty((count, MAX_DEPTH), np.int64), np.empty(count, np.int64)
+        given = tokens, np.array(counts), slots, starts, np.array(depths), gate, count
+        self._call(draft, *given, own=lambda i: (out, made) if i == 0 else (np.empty_like(out), np.empty_like(made)))
         return [row[:n] for row, n in zip(out.tolist(), made.tolist(), strict=True)]
+
+    def _call(self, function: Any, *given: Any, own: Any = lambda i: ()) -> None:
+        """A compiled function in every thread, after ``given`` with weights, sizes, cache, scratch and ``own``."""
+        p = self.packed
+        shared = (*given, p.weights, p.offsets, p.dims, self._cache)
+        self.crew.run(function, lambda i: (*shared, self._scratch[i], *own(i)))
 
     def _prompt_for_draft(self, x: np.ndarray, ids: Tensor) -> np.ndarray:
         if self.model.mtp_embed_tokens is None:
             return x
         rows = x.copy().reshape(ids.shape[0], -1)
         text = (ids != self.model.cfg.image_token_id).nonzero()[:, 0]
-        rows[text.numpy()] = self.model.draft_embed(ids[text]).detach().numpy()
+        rows[text.numpy()] = self.model.draft_embed(ids[text]).detach().float().numpy()
         return rows.reshape(-1)
 
-    def _ready(self, rows: int) -> tuple[Cache, Scratch]:
-        """Views of the cache and buffers for ``rows`` rows."""
-        if rows > self.rows or self.cache.capacity != self.capacity:
-            self._buffers(max(rows, self.rows))
-        return self._cache, self._scratch
+    def _ready(self, rows: int, chosen: int) -> None:
+        """Room for ``rows`` rows, of which ``chosen`` get logits, and views of the cache as it is."""
+        if rows > self.rows or chosen > self.chosen or self.cache.capacity != self.capacity:
+            self._buffers(max(rows, self.rows), max(chosen, self.chosen))
 
-    def _buffers(self, rows: int) -> None:
+    def _buffers(self, rows: int, chosen: int) -> None:
         d, cache = self.dims, self.cache
-        self.rows, self.capacity = rows, cache.capacity
+        self.rows, self.chosen, self.capacity = rows, chosen, cache.capacity
         cos, sin = rotary_table(cache.capacity, d.head_dim, self.model.cfg.text.rope_theta)
         keys, values, states = (t.view(-1).numpy() for t in (cache.k.transpose(-1, -2), cache.v, cache.hidden))
         self._cache = Cache(keys, values, states, cache.slots, cache.capacity, cos.numpy(), sin.numpy())
         inner = d.heads * d.head_dim
-        mlps = [2 * pad(w) + pad(d.experts) for w in (d.dense, d.shared, d.routed)]
-        wide = max(pad(3 * inner), 2 * d.hidden, pad(d.vocab), *mlps)
 
         def floats(width: int) -> np.ndarray:
             return np.zeros(rows * width, np.float32)
 
-        self._scratch = Scratch(
-            x=floats(d.hidden), a=floats(d.hidden), y=floats(max(d.hidden, inner)), wide=floats(wide),
-            gather=floats(d.hidden), before=floats(d.hidden), scores=np.zeros(MOST_ROWS * cache.capacity, np.float32),
-            chosen=np.zeros(rows * d.experts, np.bool_), weight=floats(d.experts),
-            slots=np.zeros(rows, np.int64), places=np.zeros(rows, np.int64),
-        )  # fmt: skip
+        shared = {
+            "x": floats(d.hidden), "qkv": floats(3 * inner), "y": floats(max(d.hidden, inner)),
+            "wide": floats(2 * pad(max(d.dense, d.shared))), "inner": floats(d.chosen * 2 * pad(d.routed)),
+            "logits": np.zeros(chosen * pad(d.vocab), np.float32), "best": np.zeros(self.threads * chosen, np.int64),
+        }  # fmt: skip
+        self._scratch = [
+            Scratch(
+                **shared, a=floats(d.hidden), pair=floats(2 * d.hidden), gather=floats(d.hidden),
+                before=floats(d.hidden), scores=np.zeros(MOST_ROWS * cache.capacity, np.float32),
+                router=floats(pad(d.experts)), chosen=np.zeros(rows * d.experts, np.bool_), weight=floats(d.experts),
+                out=np.zeros(chosen, np.int64), slots=np.zeros(rows, np.int64), places=np.zeros(rows, np.int64),
+            )
+            for _ in range(self.threads)
+        ]  # fmt: skip

@@ -4,6 +4,10 @@ Every output element is one chain of fused multiply-adds in the order of the inn
 whatever the number of rows computed beside it, so a row's result never depends on the batch: this is what makes
 speculation bit-exact, and the reason why a library GEMM (which picks another kernel for 1, 2 or 4 rows) is not used.
 Weights are read once for up to six rows.
+
+Weights are fp32, or bf16 held as uint16. A bf16 panel's line of 32 columns is stored interleaved, columns c and c + 16
+side by side: read as 16 integers of 32 bits, the low halves shifted up and the high halves masked are two fp32 vectors,
+so widening costs one operation a vector. Its lines are fetched ahead: out of cache this reads at the memory's speed.
 """
 
 from __future__ import annotations
@@ -19,9 +23,16 @@ from numba.extending import intrinsic
 LANES = 16  # floats in a vector: one AVX-512 register, two of AVX2
 WIDTH = 2 * LANES  # columns of a panel; widths are padded to multiples of it
 MOST_ROWS = 6  # rows whose sums fit in registers
+NONE, ROW, LINE = np.int64(0), np.int64(1), np.int64(WIDTH)  # a plain 0, 1 or 32 as an argument is a type of its own,
+SET, ADD = np.bool_(False), np.bool_(True)  # and so is True: each would have a kernel compiled for itself
+AHEAD = 64  # lines of a bf16 panel, 64 bytes each, fetched before they are read
 
 FLOAT = ir.FloatType()
 VECTOR = ir.VectorType(FLOAT, LANES)
+INT = ir.IntType(32)
+LONG = ir.IntType(64)
+INTS = ir.VectorType(INT, LANES)
+BYTES = ir.IntType(8).as_pointer()
 
 
 def _make_block(rows: int, panels: int) -> Any:
@@ -41,27 +52,44 @@ def _codegen(rows: int, panels: int) -> Any:
         x = _data(context, builder, sig.args[0], x)
         w = _data(context, builder, sig.args[3], w)
         out = _data(context, builder, sig.args[8], out)
-        vectors = 2 * panels
-        zero = ir.Constant(VECTOR, [0.0] * LANES)
-        sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(vectors)] for _ in range(rows)]
-        for row in sums:
-            for place in row:
-                builder.store(zero, place)
-        fma = _fma(builder)
-        starts = [builder.add(x_at, builder.mul(x_ld, ir.Constant(ir.IntType(64), r))) for r in range(rows)]
-        panel_at = [builder.add(w_at, builder.mul(w_panel, ir.Constant(ir.IntType(64), p))) for p in range(panels)]
-        with cgutils.for_range(builder, depth) as loop:
-            line = builder.mul(loop.index, w_ld)
-            weights = [_load(builder, w, builder.add(at, line), half) for at in panel_at for half in (0, 1)]
-            for r in range(rows):
-                value = builder.load(builder.gep(x, [builder.add(starts[r], loop.index)], inbounds=True))
-                wide = _broadcast(builder, value)
-                for place, weight in zip(sums[r], weights, strict=True):
-                    builder.store(builder.call(fma, [wide, weight, builder.load(place)]), place)
-        _finish(builder, out, out_at, out_ld, add, sums)
+        narrow = sig.args[3].dtype == types.uint16
+        starts = [builder.add(x_at, builder.mul(x_ld, LONG(r))) for r in range(rows)]
+        for group in [[p] for p in range(panels)] if narrow else [list(range(panels))]:  # bf16: one stream of memory
+            panel_at = [builder.add(w_at, builder.mul(w_panel, LONG(p))) for p in group]
+            sums = [[_zero(builder) for _ in range(2 * len(group))] for _ in range(rows)]
+            with cgutils.for_range(builder, depth) as loop:
+                line = builder.mul(loop.index, w_ld)
+                weights = [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
+                for start, row in zip(starts, sums, strict=True):
+                    value = builder.load(builder.gep(x, [builder.add(start, loop.index)], inbounds=True))
+                    wide = _broadcast(builder, value)
+                    for place, weight in zip(row, weights, strict=True):
+                        builder.store(builder.call(_fma(builder), [wide, weight, builder.load(place)]), place)
+            _finish(builder, out, builder.add(out_at, LONG(group[0] * WIDTH)), out_ld, add, sums)
         return context.get_dummy_value()
 
     return emit
+
+
+def _zero(builder: Any) -> Any:
+    zero = ir.Constant(VECTOR, [0.0] * LANES)
+    place = cgutils.alloca_once_value(builder, zero)
+    builder.store(zero, place)
+    return place
+
+
+def _weights(builder: Any, w: Any, at: Any, narrow: bool) -> list[Any]:
+    """The two fp32 vectors of a panel's line."""
+    if not narrow:
+        return [_load(builder, w, at, half) for half in (0, 1)]
+    kind = ir.FunctionType(ir.VoidType(), [BYTES, INT, INT, INT])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    later = builder.bitcast(builder.gep(w, [builder.add(at, LONG(AHEAD * WIDTH))]), BYTES)
+    builder.call(fetch, [later, INT(0), INT(3), INT(1)])
+    pairs = builder.load(builder.bitcast(builder.gep(w, [at], inbounds=True), INTS.as_pointer()), align=2)
+    low = builder.shl(pairs, ir.Constant(INTS, [16] * LANES))
+    high = builder.and_(pairs, ir.Constant(INTS, [0xFFFF0000] * LANES))
+    return [builder.bitcast(low, VECTOR), builder.bitcast(high, VECTOR)]
 
 
 def _fma(builder: Any) -> Any:
@@ -72,9 +100,9 @@ def _fma(builder: Any) -> Any:
 def _finish(builder: Any, out: Any, at: Any, ld: Any, add: Any, sums: Any) -> None:
     """Store the sums, added to what is there where ``add``."""
     for r, row in enumerate(sums):
-        start = builder.add(at, builder.mul(ld, ir.Constant(ir.IntType(64), r)))
+        start = builder.add(at, builder.mul(ld, LONG(r)))
         for i, place in enumerate(row):
-            pointer = _pointer(builder, out, builder.add(start, ir.Constant(ir.IntType(64), i * LANES)))
+            pointer = _pointer(builder, out, builder.add(start, LONG(i * LANES)))
             with builder.if_then(add):
                 old = builder.load(pointer, align=4)
                 builder.store(builder.fadd(old, builder.load(place)), place)
@@ -90,12 +118,12 @@ def _pointer(builder: Any, base: Any, at: Any) -> Any:
 
 
 def _load(builder: Any, base: Any, at: Any, half: int) -> Any:
-    return builder.load(_pointer(builder, base, builder.add(at, ir.Constant(ir.IntType(64), half * LANES))), align=4)
+    return builder.load(_pointer(builder, base, builder.add(at, LONG(half * LANES))), align=4)
 
 
 def _broadcast(builder: Any, value: Any) -> Any:
-    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, INT(0))
+    zeros = ir.Constant(INTS, [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
 
 
@@ -116,7 +144,7 @@ _two, _three, _four, _five, _six = (_make_block(n, 1) for n in (2, 3, 4, 5, 6))
 
 @njit(cache=True)
 def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out_at, out_ld, add):
-    """out[r, 32 p + c] (+)= sum_k x[r, k] w[p, k, c], all flat fp32 arrays.
+    """out[r, 32 p + c] (+)= sum_k x[r, k] w[p, k, c], all flat arrays: fp32, ``w`` fp32 or interleaved bf16.
 
     Args:
         x_at, x_ld, rows: first element, distance of rows, number of rows.
@@ -153,10 +181,13 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
             r += n
 
 
-def pack(weight: np.ndarray) -> np.ndarray:
-    """(O, I) -> panels (ceil(O / 32), I, 32), zero-padded, flat."""
-    outs, ins = weight.shape
-    panels = -(-outs // WIDTH)
-    padded = np.zeros((panels * WIDTH, ins), np.float32)
-    padded[:outs] = weight
-    return np.ascontiguousarray(padded.reshape(panels, WIDTH, ins).transpose(0, 2, 1)).reshape(-1)
+@intrinsic
+def widen(typingctx: Any, value: Any) -> Any:
+    """A weight as fp32: a float as it is, a uint16 as the bf16 number with its bits."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if sig.args[0] == types.float32:
+            return args[0]
+        return builder.bitcast(builder.shl(builder.zext(args[0], INT), INT(16)), FLOAT)
+
+    return types.float32(value), emit

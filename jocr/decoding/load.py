@@ -14,7 +14,7 @@ from torch import Tensor
 from jocr.decoding import packed
 from jocr.decoding.cache import GRAIN, SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
-from jocr.decoding.compiled_weights import fits
+from jocr.decoding.compiled_weights import Packed, fits, pack_model
 from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedDepth
 from jocr.decoding.engine import Limits, TorchDecoder
 from jocr.decoding.fake import is_fake, make_fake
@@ -83,11 +83,12 @@ class Parts:
     model: OcrModel
     tokenizer: Tokenizer
     processor: ProcessorConfig
+    weights: Packed | None = None  # the matrices of a model that handed them over to the compiled steps
 
     def decoder(self, *, depth: str | int, batch: int, limits: Limits | None = None) -> TorchDecoder:
         return make_decoder(
             self.model, self.tokenizer, self.processor, name=self.name, revision=self.revision, depth=depth,
-            batch=batch, limits=limits,
+            batch=batch, limits=limits, weights=self.weights,
         )  # fmt: skip
 
 
@@ -97,9 +98,12 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     directory = resolve_checkpoint(model)
     kind = pick_dtype(dtype, place, size_of(directory))
     loaded = load_model(directory, dtype=kind, device=str(place))
-    if packed.fits(loaded):
+    weights = pack_model(loaded, hand_over=True) if kind == torch.bfloat16 and fits(loaded) else None
+    if weights is None and packed.fits(loaded):
         packed.pack(loaded)
-    return Parts(model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory))
+    return Parts(
+        model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory), weights
+    )
 
 
 def size_of(directory: Path) -> int:
@@ -109,12 +113,13 @@ def size_of(directory: Path) -> int:
 
 def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConfig, *, name: str = "memory",
                  revision: str = "", depth: str | int = "auto", batch: int = 8, limits: Limits | None = None,
-                 backend: Backend = "auto", guard: bool = True) -> TorchDecoder:  # fmt: skip
+                 backend: Backend = "auto", guard: bool = True,
+                 weights: Packed | None = None) -> TorchDecoder:  # fmt: skip
     """A decoder over a model in memory (one being trained, for instance; its weights may be copied, so make a new
     decoder after an update)."""
     depth = parse_depth(depth) if model.cfg.mtp_num_heads else 0
     weight = model.model.norm.weight
-    steps = make_steps(model, batch, backend)
+    steps = make_steps(model, batch, backend, weights)
     info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
                       str(depth), steps.guarantee if depth else "exact")  # fmt: skip
     return TorchDecoder(
@@ -130,12 +135,14 @@ def encode_page(model: OcrModel, views: PageViews) -> Tensor:
     return model.encode_page(PageViews(views.global_view.to(like), views.tiles.to(like), views.grid))
 
 
-def make_steps(model: OcrModel, slots: int, backend: Backend = "auto") -> Steps:
-    """The fastest steps for this model and device, or those asked for, with a cache of ``slots`` pages."""
+def make_steps(model: OcrModel, slots: int, backend: Backend = "auto", weights: Packed | None = None) -> Steps:
+    """The fastest steps for this model and device, or those asked for, with a cache of ``slots`` pages; ``weights``
+    are the model's where it has handed them over."""
     weight = model.model.norm.weight
-    compiled = backend != "torch" and fits(model)
-    cache = SlotCache(model.cfg.text, slots, GRAIN, weight.dtype, weight.device, transposed=compiled)
-    return CompiledSteps(model, cache) if compiled else TorchSteps(model, cache)
+    if weights is not None or (backend != "torch" and fits(model)):
+        cache = SlotCache(model.cfg.text, slots, GRAIN, torch.float32, weight.device, transposed=True)
+        return CompiledSteps(model, cache, weights)
+    return TorchSteps(model, SlotCache(model.cfg.text, slots, GRAIN, weight.dtype, weight.device))
 
 
 def make_policy(depth: str | int) -> DepthPolicy:

@@ -1,7 +1,7 @@
-"""bf16 on a CPU at the published size: every matrix in oneDNN's own layout, the plain copy given up layer by layer.
+"""bf16 on a CPU where the compiled step does not apply: every matrix in oneDNN's own layout.
 
-Out of cache a bf16 product reads its weights at the memory's speed only from that layout (``F.linear`` reaches about
-two thirds). The model's modules stay; only their matrices are replaced.
+The plain copy is given up layer by layer. Out of cache a bf16 product of ``F.linear`` reads its weights at about two
+thirds of this layout's speed. The model's modules stay; only their matrices are replaced.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What decoding asks of a model: fill a page's cache, run a few rows of several pages, draft a few tokens.
 
-The scheduler knows this interface only. ``TorchSteps`` runs anywhere; ``CompiledSteps`` is the same arithmetic for
-small fp32 models on a CPU, where the overhead of single operations would dominate.
+The scheduler knows this interface only. ``TorchSteps`` runs anywhere; ``CompiledSteps`` is the same arithmetic on a
+CPU: for small fp32 models, where the overhead of single operations would dominate, and for bf16 models of any size,
+whose weights it reads at the memory's speed.
 """
 
 from __future__ import annotations

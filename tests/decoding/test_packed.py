@@ -39,7 +39,7 @@ def test_packed_speculation_accepts_what_a_near_deterministic_model_drafts() -> 
     model = tiny_model(1, 0.3).to(torch.bfloat16)
     packed.pack(model)
     ids = prompts(1, 4)
-    plain, fast = run(model, ids, 10, 0, 1), run(model, ids, 10, 3, 2)
+    plain, fast = run(model, ids, 10, 0, 1, "torch"), run(model, ids, 10, 3, 2, "torch")
     assert {i: f.tokens for i, f in plain.items()} == {i: f.tokens for i, f in fast.items()}
     assert sum(f.state.accepted[0] for f in fast.values() if f.state) > 4
 
@@ -51,6 +51,7 @@ def test_the_published_benchmark_on_a_tiny_model() -> None:
     assert rows["decode, plain, batch 1"]["value"] > 0
     assert rows["round at K=4"]["value"] > 1
     assert rows["prefill, nine tiles"]["value"] > 0
+    assert rows["tokens of K=3 equal to plain"]["value"] == 1
 
 
 def test_active_bytes_of_the_published_size() -> None:
