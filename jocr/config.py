@@ -7,6 +7,7 @@ A recipe is a pydantic model read from a TOML file, changed by ``--set a.b=c``. 
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -200,10 +201,16 @@ def _explain(recipe: type[BaseModel], error: Any) -> str:
     dotted = ".".join(where)
     if error["type"] != "extra_forbidden":
         message = error["msg"].removeprefix("Value error, ")
+        if error["type"] == "tuple_type":
+            message = f"must be a list, such as [{_toml(error['input'])}]"
         return f"{dotted} = {error['input']!r}: {message[:1].lower()}{message[1:]}" if dotted else message
     near = difflib.get_close_matches(dotted, _keys(recipe), n=1, cutoff=0.4)
     near = near or [key for key in _keys(recipe) if key.rsplit(".", 1)[-1] == where[-1]][:1]
     return f"unknown key {dotted!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else "..."
 
 
 def _keys(recipe: type[BaseModel], prefix: str = "") -> list[str]:

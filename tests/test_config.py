@@ -44,6 +44,7 @@ def test_set_without_key_is_refused(text):
     [
         (["model.bach=4"], "'model.bach'; did you mean 'model.batch'"),
         (["long_side=3"], "did you mean 'render.long_side'"),
+        (["sources=/data/scans"], 'must be a list, such as ["/data/scans"]'),
         (["sorces=['a']"], "did you mean 'sources'"),
         (["model.batch=many"], "model.batch = 'many'"),
         (["model.depth=9"], "model.depth = 9: must be"),

@@ -157,6 +157,12 @@ def test_s3_objects_round_trip_under_awkward_keys(bucket: str) -> None:
         list(storage.list_files("s3://no-such-bucket/x"))
 
 
+def test_a_key_that_is_not_utf8_is_refused_in_words(bucket: str) -> None:
+    for call in (storage.etag, storage.read_bytes, lambda uri: storage.atomic_write(uri, b"")):
+        with pytest.raises(StorageError, match="not UTF-8; correct the name"):
+            call(f"{bucket}/caf\udce9.pdf")
+
+
 def test_a_document_on_s3_is_rendered(bucket: str) -> None:
     from jocr.pages.render import Renderer
     from jocr.records import PageFailure, PageImage, PageRef

@@ -79,9 +79,10 @@ def survey(tables: Tables, unit: int, selection: str | None) -> Totals:
     """Counts and the manifest's id; outputs and keys are seen to be unique. Raises as ``assemble``."""
     totals, outputs = Totals(), OutputNames()
     keys: list[np.ndarray] = []
-    identity = hashlib.sha256(f"{unit}\0{selection}\0".encode())
-    for table in tables():
-        identity.update(b"".join(table["digest"].to_pylist()))
+    identity, left_out = hashlib.sha256(f"{unit}\0{selection}\0".encode()), hashlib.sha256()
+    for table in tables():  # what is skipped by itself: taken over from an earlier inventory it stands behind the rest
+        identity.update(b"".join(table.filter(pc.invert(table["skipped"]))["digest"].to_pylist()))
+        left_out.update(b"".join(table.filter(table["skipped"])["digest"].to_pylist()))
         _count(table, totals, outputs)
         keys.append(pc.list_flatten(table["keys"].combine_chunks()).to_numpy())
     every = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
@@ -90,6 +91,7 @@ def survey(tables: Tables, unit: int, selection: str | None) -> Totals:
     if (every[1:] == every[:-1]).any():
         raise JocrError("two pages of the manifest have one key; parse half of the sources into another directory")
     outputs.check(lambda: _outputs(tables))
+    identity.update(left_out.digest())
     totals.pages, totals.id = len(every), identity.hexdigest()[:24]
     return totals
 

@@ -3,6 +3,7 @@ bytes a file, whatever their names."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from operator import attrgetter
@@ -12,21 +13,31 @@ import numpy as np
 import pyarrow as pa
 
 from jocr.archive.listing import File
-from jocr.archive.names import Digests, OutputNames, digest, to_array, to_list
+from jocr.archive.names import Digests, OutputNames, digest, stored, to_array, to_list
 from jocr.errors import ConfigError
 from jocr.parsing.names import SUFFIX, safe_path
 
 CHUNK_FILES, CHUNK_BYTES = 256, 256 << 20  # a chunk is closed by whichever comes first
 SPREAD = 64  # a small listing makes at least so many chunks, if it has so many files
 _ROWS = 4096
+LONGEST_OUTPUT = 768  # bytes of an output's path: room for the result's own below an S3 key's 1,024
 _NAMES = [field.name for field in fields(File)]
 _values = attrgetter(*_NAMES)
 SCHEMA = pa.schema([pa.field(name, pa.int64() if name == "size" else pa.string(), False) for name in _NAMES])
 
 
 def output_of(name: str) -> str:
-    """Relative path of a document's Markdown: the name itself, made safe, and ``.md``."""
-    return safe_path(name) + SUFFIX
+    """Relative path of a document's Markdown: the name itself, made safe, and ``.md``.
+
+    Object stores take UTF-8 keys of at most 1,024 bytes, so that a part of the path that is not UTF-8 stands in its
+    stored form, and of a path too long the end is its hash, wherever the result lies.
+    """
+    path = safe_path("/".join(map(stored, name.split("/"))))
+    raw = path.encode("utf-8")
+    if len(raw) > LONGEST_OUTPUT:
+        begin = raw[:LONGEST_OUTPUT].rpartition(b"/")[0].decode("utf-8")
+        path = f"{begin}/~{hashlib.sha256(raw).hexdigest()[:24]}"
+    return path + SUFFIX
 
 
 class Listing:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from jocr import storage
 
 MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL = "manifest", "pages", "commits", "attempts", "documents", "jsonl"
+PARTS = "parts"  # receipts of the outputs' shards, and the pieces of the merged tables
 PAGE_MAP, FAILURES, RUN, REPORT = "documents.parquet", "failures.parquet", "run.json", "report.html"
 
 

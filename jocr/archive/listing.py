@@ -13,13 +13,25 @@ from dataclasses import dataclass
 from itertools import chain
 
 from jocr import storage
-from jocr.archive.layout import ATTEMPTS, COMMITS, DOCUMENTS, FAILURES, JSONL, MANIFEST, PAGE_MAP, PAGES, REPORT, RUN
+from jocr.archive.layout import (
+    ATTEMPTS,
+    COMMITS,
+    DOCUMENTS,
+    FAILURES,
+    JSONL,
+    MANIFEST,
+    PAGE_MAP,
+    PAGES,
+    PARTS,
+    REPORT,
+    RUN,
+)
 from jocr.archive.lists import UriList, is_list, open_list
 from jocr.errors import ConfigError, StorageError
 from jocr.pages.sources import common_root, expand, relative, special
 from jocr.storage.local import version
 
-OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PAGE_MAP, FAILURES, RUN, REPORT)
+OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, PAGE_MAP, FAILURES, RUN, REPORT)
 
 
 @dataclass(frozen=True, slots=True)

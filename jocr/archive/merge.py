@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jocr import storage
-from jocr.archive.layout import FAILURES, JSONL, PAGE_MAP, place
+from jocr.archive.layout import FAILURES, JSONL, PAGE_MAP, PARTS, place
 from jocr.archive.names import Digests, digest, original
-from jocr.archive.outputs import PARTS, Written, receipt_name, table_name
+from jocr.archive.outputs import Written, receipt_name, table_name
 from jocr.archive.page_map import PAGE_MAP_SCHEMA
 from jocr.archive.shards import Shard
 from jocr.config import OutputSettings

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from jocr import storage
 from jocr.archive import dolma
-from jocr.archive.layout import DOCUMENTS, JSONL, ManifestPage, place
+from jocr.archive.layout import DOCUMENTS, JSONL, PARTS, ManifestPage, place
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import read_pages
 from jocr.archive.page_map import PAGE_MAP_SCHEMA, Page, map_rows, texts_of
@@ -35,7 +35,6 @@ from jocr.errors import LedgerError
 from jocr.parsing.table import SCHEMA, to_table
 from jocr.records import ParsedPage
 
-PARTS = "parts"  # folder of receipts and of the pieces of the merged tables
 BAD = {"failed", "loop", "truncated"}  # statuses of the failures view
 BIN = 64  # tokens of a page, a step of the histogram
 WRITERS = 8  # Markdown files on their way at once

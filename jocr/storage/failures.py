@@ -58,8 +58,10 @@ def as_storage_error(verb: str, uri: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         if verb != "read":
-            raise StorageError(f"cannot {verb} {uri}: no such file or folder") from None
+            raise StorageError(_sentence(verb, uri, "no such file or folder", "name another place")) from None
         raise
+    except UnicodeEncodeError:
+        raise StorageError(_sentence(verb, ascii(uri), "the name is not UTF-8", "correct the name")) from None
     except OSError as error:
         remedy = _LOCAL.get(error.errno or 0, "").format(verb=verb)
         raise StorageError(_sentence(verb, uri, error.strerror or str(error), remedy)) from error

@@ -12,7 +12,7 @@ import pytest
 
 from jocr import storage
 from jocr.archive import listing
-from jocr.archive.collect import collect, output_of
+from jocr.archive.collect import LONGEST_OUTPUT, collect, output_of
 from jocr.archive.listing import File, Listed, list_sources
 from jocr.errors import ConfigError, StorageError
 
@@ -71,6 +71,17 @@ def test_two_spellings_of_one_name_are_two_documents(tmp_path):
     assert len({output_of(file.name) for file in files}) == 2
 
 
+OUTPUTS = [*map(os.fsdecode, ODD), "t/\udcff.png", "\udce9/x.pdf", "/".join(["\u6f22" * 60] * 20)]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_every_output_is_a_key_that_s3_takes(name):
+    output = output_of(name)
+    assert len(output.encode("utf-8")) <= LONGEST_OUTPUT + 32
+    assert max(len(part.encode("utf-8")) for part in output.split("/")) <= 255
+    assert output != output_of(name + "x")
+
+
 def test_equal_stems_have_outputs_of_their_own(tmp_path):
     put(tmp_path / "in", "summary.pdf", "summary.docx", "a/1.pdf", "b/1.pdf")
     files = collect(list_sources([str(tmp_path / "in")]), tmp_path)
@@ -96,7 +107,7 @@ def test_what_is_no_regular_file_is_left_out_with_its_reason(tmp_path):
 
 
 def test_results_among_the_sources_are_no_source(tmp_path):
-    put(tmp_path, "a.pdf", "out/documents/a.pdf.md", "out/pages/x.pdf", "out/mine.pdf", "pages/b.pdf")
+    put(tmp_path, "a.pdf", "out/pages/x.pdf", "out/parts/x.pdf", "out/mine.pdf", "pages/b.pdf")
     names = [file.name for file in found(tmp_path, out=str(tmp_path / "out"))]
     assert names == ["a.pdf", "out/mine.pdf", "pages/b.pdf"]
     with pytest.raises(ConfigError, match="no file but results"):

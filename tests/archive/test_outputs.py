@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jocr.archive.outputs import PARTS, read_written, total, write_shard
+from jocr.archive.layout import PARTS
+from jocr.archive.outputs import read_written, total, write_shard
 from jocr.archive.samples import Candidate, choose, reduce
 from jocr.archive.shards import plan_shards
 from jocr.config import OutputSettings

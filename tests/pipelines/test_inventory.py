@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -125,6 +126,15 @@ def test_a_second_inventory_opens_what_is_new_changed_or_failed(scans, tmp_path,
     assert touched[0].key in before
     assert len(after - before) == 1 + 6
     assert latest(str(tmp_path / "out")) == third
+
+
+def test_an_unchanged_container_gives_an_equal_manifest_wherever_its_skipped_members_lie(scans, tmp_path):
+    with zipfile.ZipFile(scans / "box.zip", "w") as box:
+        for name, data in (("1.png", png(1)), ("read.me", b"hello"), ("2.png", png(2))):
+            box.writestr(name, data)
+    first = local(scans, out=tmp_path / "out")
+    assert first.skipped == 2
+    assert local(scans, out=tmp_path / "out").id == first.id
 
 
 def test_an_inventory_that_was_stopped_goes_on(scans, tmp_path, opened, monkeypatch):
