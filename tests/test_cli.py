@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jocr import cli
+from jocr.config import load
 from jocr.errors import ConfigError, EngineError
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "jocr" / "data" / "examples"
@@ -85,6 +86,8 @@ def test_the_commands_are_those_promised():
         "bench decode",
         "bench read",
         "bench score",
+        "bench chaos",
+        "bench parse",
         "synth",
     }
 
@@ -227,3 +230,22 @@ def test_a_command_calls_its_function_as_that_wants_to_be_called(monkeypatch, ca
     code, _, stderr = main(capsys, *argv)
     assert (code, stderr) == (5, "")
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "job", "recipe"),
+    [
+        (["chaos", "--runs", "3", "--pages", "200", "--kills", "2"], "jobs.bench_chaos", "ChaosRecipe"),
+        (["parse", "--pages", "64", "--json", "a b.json"], "jobs.bench_parse", "BenchParseRecipe"),
+    ],
+)
+def test_a_bench_on_ray_becomes_its_button(monkeypatch, capsys, argv, job, recipe):
+    """The button must know every setting it is given; what it does with them is its own tests' affair."""
+    became = []
+    monkeypatch.setattr("os.execv", lambda program, words: became.append(words))
+    main(capsys, "bench", *argv)
+    ((_, flag, module, *sets),) = became
+    assert (flag, module) == ("-m", job)
+    given = load(getattr(importlib.import_module(job), recipe), None, [text.removeprefix("--set=") for text in sets])
+    assert given.pages == int(argv[argv.index("--pages") + 1])
+    assert "a b.json" in (given.json_out or "a b.json")
