@@ -78,7 +78,8 @@ def test_pages_that_are_not_ok_show_why():
 
 def test_spans_point_at_each_pages_own_text():
     broken = failed(PageFailure(DOC.uri, DOC.sha256, 2, "render", "render_crash"), ORIGIN)
-    pages = [(page(0, "één\n\n- a"), "één\n\n- a"), (page(1, "cut", "length"), "cut"), (broken, ""), (page(3, "😀"), "less")]
+    listed, cut, smile = page(0, "één\n\n- a"), page(1, "cut", "length"), page(3, "😀")
+    pages = [(listed, "één\n\n- a"), (cut, "cut"), (broken, ""), (smile, "less")]
     markdown, spans = compose(pages)
     assert [markdown[a:b] for a, b in spans] == ["één\n\n- a", "cut", "", "less"]
     assert spans == sorted(spans)
