@@ -77,12 +77,14 @@ def finish(
     out = ledger.out
     written = _written(out, planned)
     merge(out, written, recipe.outputs)
+    units = [unit_name(keys) for *_, keys in read_groups(info)]
     ledger.prune(alone=alone)
+    ledger.settle(set(units))
     history = list(ledger.history())
     highest: dict[str, Commit] = {}
     for commit in history:  # in order of generation
         highest[commit.unit] = commit
-    current = [found for *_, keys in read_groups(info) if (found := highest.get(unit_name(keys)))]
+    current = [found for unit in units if (found := highest.get(unit))]
     whole = total(written)
     chosen = choose(whole.gallery, recipe.report.pages)
     chosen_pages = list(_chosen(ledger, highest, chosen))

@@ -5,6 +5,7 @@
     OUT/manifest/<id>/part-00000.parquet     one row per page (``ManifestPage``); a part holds whole groups
     OUT/manifest/<id>.json                   written last: the manifest is whole; counts and skipped files
     OUT/pages/<settings>/<unit>.<generation>-<content>.parquet    rows of a unit (``ParsedPage``)
+    OUT/retired/<settings>/...               rows of units that are committed and not in the manifest (any more)
     OUT/commits/<settings>/<unit>.<generation>.json               the marker that makes them count
     OUT/attempts/<settings>/<unit>/...       which pages were in flight when an attempt began
     OUT/documents/<output>.md, OUT/documents.parquet, OUT/jsonl/..., OUT/failures.parquet, OUT/run.json, OUT/report.html
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from jocr import storage
 
 MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL = "manifest", "pages", "commits", "attempts", "documents", "jsonl"
+RETIRED = "retired"  # rows of units that the manifest no longer names; they count again when it does
 PARTS = "parts"  # receipts of the outputs' shards, and the pieces of the merged tables
 PAGE_MAP, FAILURES, RUN, REPORT = "documents.parquet", "failures.parquet", "run.json", "report.html"
 

@@ -8,12 +8,13 @@ Nothing is renamed or overwritten. Of a unit's generations the highest counts; a
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from datetime import UTC, datetime
 import pyarrow.parquet as pq
 
 from jocr import storage
-from jocr.archive.layout import COMMITS, PAGES, Unit, place
+from jocr.archive.layout import COMMITS, PAGES, RETIRED, Unit, place
 from jocr.errors import LedgerError
 from jocr.parsing.table import plain, to_table
 from jocr.records import ParsedPage
@@ -125,7 +126,7 @@ class Ledger:
         uri = self._data(commit.data)
         remedy = f"remove {self._marker(commit.unit, commit.generation)} to have the unit done again"
         try:
-            table = pq.read_table(io.BytesIO(storage.read_bytes(uri)))
+            table = pq.read_table(io.BytesIO(self._bytes(commit.data)))
         except FileNotFoundError:
             raise LedgerError(f"{uri} is gone though its marker stands; {remedy}") from None
         except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
@@ -195,6 +196,27 @@ class Ledger:
                 removed += 1
         return removed
 
+    def settle(self, units: Collection[str]) -> None:
+        """Have the folder of pages hold the committed rows of ``units`` and no other unit's: those wait in ``RETIRED``,
+        are read by ``rows`` as before, and come back when their unit does. To be called after ``prune``.
+
+        Raises:
+            StorageError: the storage refuses; called again it goes on.
+        """
+        here, there = (place(self.out, folder, self.settings) for folder in (PAGES, RETIRED))
+        counted, waiting = ({_name_of(entry.uri) for entry in storage.list_below(at)} for at in (here, there))
+        for unit, commit in self.committed().items():
+            if unit not in units and commit.data in counted:
+                _move(place(here, commit.data), place(there, commit.data))
+            elif unit in units and commit.data in waiting:
+                _move(place(there, commit.data), place(here, commit.data))
+
+    def _bytes(self, data: str) -> bytes:
+        for folder in (PAGES, RETIRED):  # by ``settle`` it is in both before it is in one
+            with contextlib.suppress(FileNotFoundError):
+                return storage.read_bytes(place(self.out, folder, self.settings, data))
+        return storage.read_bytes(self._data(data))
+
     def _markers(self) -> Iterator[tuple[str, int, str]]:
         for entry in storage.list_below(place(self.out, COMMITS, self.settings)):
             if found := _MARKER.fullmatch(_name_of(entry.uri)):
@@ -209,6 +231,12 @@ class Ledger:
 
 def _name_of(uri: str) -> str:
     return uri.rpartition("/")[2]
+
+
+def _move(source: str, target: str) -> None:
+    with contextlib.suppress(FileNotFoundError):  # somebody else did
+        storage.atomic_write(target, storage.read_bytes(source))
+    storage.delete(source)
 
 
 def _read_marker(uri: str) -> Commit:

@@ -24,6 +24,7 @@ from jocr.archive.layout import (
     PAGES,
     PARTS,
     REPORT,
+    RETIRED,
     RUN,
 )
 from jocr.archive.lists import UriList, is_list, open_list
@@ -31,7 +32,7 @@ from jocr.errors import ConfigError, StorageError
 from jocr.pages.sources import common_root, expand, relative, special
 from jocr.storage.local import version
 
-OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, PAGE_MAP, FAILURES, RUN, REPORT)
+OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, RETIRED, PAGE_MAP, FAILURES, RUN, REPORT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,28 @@ def test_what_a_result_no_longer_holds_goes(tmp_path):
     assert [str(p) for p in Path(tmp_path, "documents").rglob("*.md")] == [str(mine)]
 
 
+def keys_in(folder):
+    return sorted(row["key"] for file in Path(folder).glob("*.parquet") for row in pq.read_table(file).to_pylist())
+
+
+def test_the_folder_of_pages_holds_each_page_of_the_manifest_once_and_what_left_it_comes_back(tmp_path):
+    info, pages, rows, ledger = committed(tmp_path)
+    run(recipe(tmp_path), info, ledger)
+    folder = Path(tmp_path, "pages", ledger.settings)
+    before = files(folder)
+    assert keys_in(folder) == sorted(page.key for page in pages)
+    fewer = [page for page in pages if page.name != "a/four.pdf"]
+    less = save_manifest(str(tmp_path), fewer)
+    commit_all(str(tmp_path), less, fewer, rows)
+    found = run(recipe(tmp_path), less, ledger)
+    assert keys_in(folder) == sorted(page.key for page in fewer)
+    assert found["pages"] == len(fewer)
+    held = [row.key for commit in ledger.committed().values() for row in ledger.rows(commit)]
+    assert {page.key for page in pages} == set(held)  # what is no longer named is still there to be carried over
+    run(recipe(tmp_path), info, ledger)
+    assert files(folder) == before
+
+
 def test_a_change_back_never_leaves_the_other_variant(tmp_path):
     """Dropping, killed before its end, then keeping again: documents and receipts agree."""
     docs = [Doc("x/book.pdf", 12), Doc("x/more.pdf", 12)]
