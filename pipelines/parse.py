@@ -178,22 +178,31 @@ def parse_archive(
         outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error, watch.purse.empty)
     finally:
         watch.progress.close()
-    found = write_outputs(recipe, info, ledger, on)
+    found = write_outputs(recipe, info, ledger, on, watch.purse.used(watch.progress))
     return summary(recipe, ledger, found, watch.progress, outcome)
 
 
-def write_outputs(recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, on: Machinery) -> dict[str, Any]:
+def write_outputs(
+    recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, on: Machinery, decoder_seconds: float
+) -> dict[str, Any]:
     """Documents, JSONL, failures, report and ``run.json``, whose content is returned; all in tasks."""
     planned = shards(recipe, info, ledger)
     stage = FunctionStage("outputs", partial(write, ledger=ledger, outputs=recipe.outputs), batch=1)
     for _ in on.run(planned, [stage]):
         pass
-    return on.call(finish, recipe, info, ledger, planned)
+    return on.call(conclude, recipe, info, ledger, planned, decoder_seconds)
 
 
 def write(shard: Shard, *, ledger: Ledger, outputs: OutputSettings) -> Iterator[int]:
     """One shard of the outputs."""
     yield write_shard(ledger, shard, outputs).pages
+
+
+def conclude(
+    recipe: ParseRecipe, info: ManifestInfo, ledger: Ledger, planned: Sequence[Shard], decoder_seconds: float
+) -> dict[str, Any]:
+    """What comes after the shards."""
+    return finish(recipe, info, ledger, planned, decoder_seconds=decoder_seconds)
 
 
 def settle(recipe: ParseRecipe) -> Reading:

@@ -127,7 +127,7 @@ def cost(
     """
     units = [(c.pages - c.carried, c.busy_seconds) for c in sorted(history, key=lambda c: c.created) if c.busy_seconds]
     busy = sum(seconds for _, seconds in units)
-    held = busy if decoder_seconds is None else decoder_seconds
+    held = busy if decoder_seconds is None else max(busy, decoder_seconds)
     sample: list[tuple[int, float]] = []
     for unit in units:
         if sum(n for n, _ in sample) >= meter.settings.forecast_pages:

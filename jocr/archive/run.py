@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from jocr import storage
 from jocr.archive.cost import Meter
-from jocr.archive.layout import REPORT, place
+from jocr.archive.layout import REPORT, RUN, place
 from jocr.archive.ledger import Ledger
 from jocr.archive.passes import Outcome
 from jocr.archive.plan import Plan
@@ -98,15 +99,33 @@ class Purse:
 
     @classmethod
     def of(cls, recipe: ParseRecipe, ledger: Ledger) -> Purse:
-        """Reads the ledger's history where there is a budget, else nothing."""
+        """Earlier runs tell in ``run.json`` for how long they held decoders; of one that was killed, where there is a
+        budget, the ledger's history tells what they were busy."""
         meter = Meter(recipe.cost, recipe.ray.decoders)
-        spent = sum(commit.busy_seconds for commit in ledger.history()) if recipe.cost.budget is not None else 0.0
+        spent = _held_before(ledger)
+        if recipe.cost.budget is not None:
+            spent = max(spent, sum(commit.busy_seconds for commit in ledger.history()))
         return cls(meter, spent, recipe.ray.decoders)
 
+    def used(self, progress: Progress | None = None) -> float:
+        """Decoder-seconds in all. A decoder is paid for while it is held, busy or not; of a pool that grew, at least
+        what it was busy. A run that has nothing to read holds none."""
+        reads = progress is not None and progress.total > progress.before
+        held = max(progress.seconds * self.decoders, progress.busy_seconds) if progress and reads else 0.0
+        return self.before + held
+
     def empty(self, progress: Progress | None = None) -> bool:
-        """A decoder is paid for while it is held, busy or not; of a pool that grew, at least what it was busy."""
-        held = max(progress.seconds * self.decoders, progress.busy_seconds) if progress else 0.0
-        return self.meter.exhausted(self.before + held)
+        """Whether it is."""
+        return self.meter.exhausted(self.used(progress))
+
+
+def _held_before(ledger: Ledger) -> float:
+    """Decoder-seconds that the last run with these settings wrote down, those before it included."""
+    try:
+        found = json.loads(storage.read_bytes(place(ledger.out, RUN)))
+        return float(found["cost"]["decoder_seconds"]) if found["settings"] == ledger.settings else 0.0
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return 0.0
 
 
 @dataclass

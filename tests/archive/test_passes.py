@@ -9,12 +9,13 @@ import pytest
 from jocr.archive.cost import Meter
 from jocr.archive.engine import DEATHS, open_guarded
 from jocr.archive.layout import Unit
+from jocr.archive.ledger import Ledger
 from jocr.archive.passes import run_passes
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
 from jocr.archive.run import Purse
 from jocr.archive.work import Receipt, Work
-from jocr.config import CostSettings
+from jocr.config import CostSettings, ParseRecipe, build
 from jocr.decoding.fake import FakeDecoder
 from jocr.errors import CheckpointError, EngineError, JocrError, StorageError, StuckError
 
@@ -127,6 +128,17 @@ def test_a_purse_counts_decoders_that_idle_too():
     assert not purse.empty(progress)
     clock.now = 3.0
     assert purse.empty(progress)
+
+
+def test_a_purse_remembers_what_earlier_runs_held_idle_or_not(tmp_path):
+    settings = {"out": str(tmp_path), "sources": ["x"], "cost": {"hourly_price": 3600.0, "budget": 10.0}}
+    recipe, ledger = build(ParseRecipe, settings), Ledger(str(tmp_path), "5e77")
+    assert Purse.of(recipe, ledger).used() == 0.0
+    (tmp_path / "run.json").write_text('{"settings": "5e77", "cost": {"decoder_seconds": 10.5}}')
+    assert Purse.of(recipe, ledger).empty()
+    assert not Purse.of(recipe, Ledger(str(tmp_path), "0ther")).empty()
+    progress = Progress(4, 4, stream=io.StringIO(), clock=Clock())
+    assert Purse.of(recipe, ledger).used(progress) == 10.5  # nothing to read: no decoder is held
 
 
 def test_an_engine_whose_start_kills_its_process_is_not_started_for_ever(tmp_path, monkeypatch):
