@@ -167,8 +167,13 @@ def parse_archive(
         StorageError: the result is not writable.
     """
     run.check(recipe)
-    info = run_inventory(recipe, run=on.run)
-    reading = on.call(settle, recipe)
+    settled = lru_cache(lambda: on.call(settle, recipe))
+
+    def opening(records: Sequence[Any], line: Sequence[Stage]) -> Iterable[Any]:
+        settled()  # a model that is not there is told before the files are opened, which may take hours
+        return on.run(records, line)
+
+    info, reading = run_inventory(recipe, run=opening), settled()
     ledger = Ledger(recipe.out, reading.settings)
     redo = recipe.job.redrive
     plan = plan_redrive(info, ledger, redo) if redo else make_plan(info, ledger)

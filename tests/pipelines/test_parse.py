@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from jobs.parse import run, show
 from jocr.archive.run import Summary
 from jocr.config import ParseRecipe, build
 from jocr.decoding.fake import FakeDecoder
-from jocr.errors import ConfigError, EngineError
+from jocr.errors import CheckpointError, ConfigError, EngineError
 from jocr.parsing.command import parse
 from jocr.parsing.table import read_rows
 from pipelines.parse import parse_archive, settle, units_together
@@ -201,6 +202,16 @@ def test_an_engine_that_does_not_start_is_told_at_once(sources, tmp_path):
 
     with pytest.raises(EngineError, match="did not start: RuntimeError: CUDA driver"):
         parse_archive(recipe(sources, tmp_path / "out"), LOCAL, broken)
+
+
+def test_a_model_that_is_not_there_is_told_before_any_file_is_opened(sources, tmp_path):
+    def never(records, stages):
+        raise AssertionError("it went on")
+
+    with pytest.raises(CheckpointError):
+        parse_archive(
+            recipe(sources, tmp_path / "out", model={"name": str(tmp_path / "none")}), replace(LOCAL, run=never)
+        )
 
 
 def test_settings_that_change_text_have_another_hash(tmp_path):
