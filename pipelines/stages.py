@@ -246,11 +246,13 @@ def _unpack(batch: pa.Table) -> Iterator[Any]:
 
 
 def project_error(error: BaseException | None) -> JocrError | None:
-    """The error of this project behind ``error``: Ray wraps what a task raises, once or more."""
+    """The error of this project behind ``error``: Ray wraps what a task raises, once or more, also in a class that
+    inherits from the error's own and says a whole traceback."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if isinstance(error, JocrError):
+        cause = getattr(error, "cause", None)
+        if isinstance(error, JocrError) and not isinstance(cause, JocrError):
             return error
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+        error = cause or error.__cause__ or error.__context__
     return None

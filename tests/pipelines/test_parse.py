@@ -270,3 +270,8 @@ def test_the_error_behind_what_ray_raises():
     outer.__cause__ = EngineError("inner")
     assert str(user_error(outer)) == "inner"
     assert user_error(ValueError("bug")) is None
+
+    class Wrapped(EngineError):  # as RayTaskError.as_instanceof_cause makes it
+        cause = EngineError("inner")
+
+    assert str(user_error(Wrapped("Traceback ..."))) == "inner"
