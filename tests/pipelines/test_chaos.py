@@ -27,7 +27,15 @@ def archive(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def bucket():
+    pytest.importorskip("moto.server")
+    with s3_server() as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def cluster(bucket):
+    """Its workers know the S3 server by the environment they are started in."""
     before = dict(os.environ)
     with Nodes(2) as nodes:
         yield nodes
@@ -44,15 +52,13 @@ def test_no_page_is_lost_or_doubled(cluster, archive, tmp_path, seed):
     assert trial.unasked == []
 
 
-def test_three_nodes_and_s3_give_what_one_process_gives(cluster, archive, tmp_path):
+def test_three_nodes_and_s3_give_what_one_process_gives(cluster, bucket, archive, tmp_path):
     source, ends = archive
-    pytest.importorskip("moto.server")
     cluster.count = 3
     cluster.complete()
-    with s3_server() as bucket:
-        place = upload(source, bucket, "archive")
-        out = f"s3://{bucket}/out"
-        driver = Driver(chaos.settings(place, out, **QUICK), tmp_path / "log", {"RAY_ADDRESS": cluster.address})
-        driver.start()
-        assert driver.wait(400) == 0, driver.tail()
-        assert verify(out, ends).problems == []
+    out = f"s3://{bucket}/out"
+    settings = chaos.settings(upload(source, bucket, "archive"), out, **QUICK)
+    driver = Driver(settings, tmp_path / "log", {"RAY_ADDRESS": cluster.address})
+    driver.start()
+    assert driver.wait(400) == 0, driver.tail()
+    assert verify(out, ends).problems == []
