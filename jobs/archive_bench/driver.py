@@ -60,7 +60,7 @@ class Driver:
         """Until it ends by itself; killed and ``subprocess.TimeoutExpired`` where that takes longer."""
         try:
             return self._running.wait(seconds)
-        except subprocess.TimeoutExpired:
+        except BaseException:  # out of time, or this process is told to end: its Ray must not stay behind
             self.kill()
             raise
 
