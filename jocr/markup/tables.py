@@ -88,8 +88,8 @@ def _find_tables(markdown: str) -> tuple[TableSpan, ...]:
     return tuple(sorted(spans, key=lambda s: s.start))
 
 
-_TABLE_EDGE = re.compile(r"<(/?)table\b[^<>]*>", re.IGNORECASE)
-_PART_TAG = re.compile(r"</?(?:t[dhr]|thead|tbody|tfoot)\b[^<>]*>", re.IGNORECASE)
+_TABLE_EDGE = re.compile(r"<(/?)table(?=[\s/>])[^<>]*>", re.IGNORECASE)
+_PART_TAG = re.compile(r"</?(?:t[dhr]|thead|tbody|tfoot)(?=[\s/>])[^<>]*>", re.IGNORECASE)
 
 
 def _html_extents(text: str) -> list[tuple[int, int]]:

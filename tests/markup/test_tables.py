@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jocr.errors import MarkupError
@@ -84,6 +84,7 @@ def test_no_table() -> None:
 
 
 @given(st.lists(st.sampled_from([*"<>/=\"' |\n-atrdbhe&;!#x0", "<table", "<td>", "</tr>", "<tr>"])).map("".join))
+@example("<table=><td>")  # a tag of another name
 @settings(max_examples=50, deadline=None)
 def test_malformed_html_raises_nothing_else(soup: str) -> None:
     for parse in (parse_html_table, parse_pipe_table):

@@ -30,7 +30,7 @@ def test_pages_of_the_splits_share_no_content_word() -> None:
     shared |= {"professor", "although", "because", "mr", "mrs", "dr"}
     seen = {}
     for split in ("train", "heldout"):
-        text = " ".join(make_page(seed, "paragraph", 384, 384, split=split).markdown for seed in range(30))
+        text = " ".join(make_page(seed, "paragraph", 384, 384, split=split).markdown for seed in range(60))
         known = _words(lexicon("train")) | _words(lexicon("heldout"))
         seen[split] = {w for w in re.findall(r"\w+", text.lower()) if w in known} - shared
     assert not seen["train"] & seen["heldout"]
