@@ -31,7 +31,8 @@ tables = st.lists(st.lists(cell, max_size=4), min_size=1, max_size=4).map(
 @given(tables, tables, st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_equals_apted(a: str, b: str, structure_only: bool) -> None:
-    assert teds(a, b, structure_only=structure_only) == pytest.approx(teds_by_apted(a, b, structure_only), abs=1e-9)
+    theirs = max(0.0, teds_by_apted(a, b, structure_only))  # a reordering can cost more nodes than either tree has
+    assert teds(a, b, structure_only=structure_only) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(tables, tables)
