@@ -105,7 +105,11 @@ def call_ray(function: Callable[..., Any], *args: Any) -> Any:
     """``function(*args)`` as one task on a worker: for what needs files or memory that the driver may not have."""
     import ray
 
-    return ray.get(ray.remote(num_cpus=1, max_retries=ATTEMPTS)(function).remote(*args))
+    return ray.get(ray.remote(num_cpus=1, max_retries=ATTEMPTS)(_apply).remote(function, *args))
+
+
+def _apply(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)  # Ray takes plain functions only, no built-in one and no ``partial``
 
 
 def current_actor() -> str | None:

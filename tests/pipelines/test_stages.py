@@ -122,6 +122,7 @@ def test_an_actor_works_on_several_batches_at_a_time(ray_cluster):
 
 
 @pytest.mark.ray
+@pytest.mark.filterwarnings("ignore:The maximum number of concurrent tasks:UserWarning")  # one block, two tasks allowed
 @pytest.mark.parametrize("blocks", [1, 3, None])
 def test_blocks_do_not_change_the_result(ray_cluster, blocks):
     stages = [FunctionStage("pairs", pairs, batch=2, tasks=2)]
