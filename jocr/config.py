@@ -99,7 +99,7 @@ class CostSettings(Recipe):
 class JobSettings(Recipe):
     """How the archive job works through failures; the in-process runner does not read it."""
 
-    attempts: int = Field(default=3, ge=1)  # starts that a page gets in all, kept across restarts of the job
+    attempts: int = Field(default=3, ge=1)  # starts a page gets, restarts included; the last one always alone
     stall_seconds: float = Field(default=900.0, gt=0)  # an engine that finishes no page for so long is replaced
     redrive: str | None = None  # a reason code: take only the pages that failed for it
     spool_gb: float = Field(default=20.0, gt=0)  # room on each node for remote files and members of containers

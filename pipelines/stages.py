@@ -51,32 +51,14 @@ class ActorStage:
     retries: int | None = ATTEMPTS  # of a batch whose actor died; None: endless, where the stage itself ends them
 
 
-@dataclass(frozen=True)
-class SinkStage:
-    """Takes batches, writes them somewhere under a name derived from their content, returns one receipt each."""
-
-    name: str
-    write: Callable[[list[Any]], Any]
-    cpus: float = 0.25
-    batch: int = 256
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Cut the stream into blocks of ``records``, so that one document's pages can go to many workers."""
-
-    records: int
-
-
-Stage = FunctionStage | ActorStage | SinkStage | Spread
+Stage = FunctionStage | ActorStage
 
 
 def run_local(records: Iterable[Any], stages: Sequence[Stage]) -> Iterator[Any]:
     """The pipeline in this process, lazily."""
     stream: Iterator[Any] = iter(records)
     for stage in stages:
-        if not isinstance(stage, Spread):
-            stream = _local(stage, stream)
+        stream = _local(stage, stream)
     return stream
 
 
@@ -134,12 +116,12 @@ def on_cluster() -> bool:
     return ray is not None and ray.is_initialized()
 
 
-def _local(stage: FunctionStage | ActorStage | SinkStage, stream: Iterator[Any]) -> Iterator[Any]:
+def _local(stage: Stage, stream: Iterator[Any]) -> Iterator[Any]:
     if isinstance(stage, FunctionStage):
         for record in stream:
             yield from stage.function(record)
         return
-    call = _Counted(stage) if isinstance(stage, ActorStage) else _written(stage)
+    call = _Counted(stage)
     for batch in _batches(stream, stage.batch):
         yield from call(batch)
 
@@ -147,15 +129,13 @@ def _local(stage: FunctionStage | ActorStage | SinkStage, stream: Iterator[Any])
 def _attach(dataset: Any, stage: Stage) -> Any:
     from ray.data import TaskPoolStrategy
 
-    if isinstance(stage, Spread):
-        return dataset.repartition(target_num_rows_per_block=stage.records)
     common: dict[str, Any] = {"batch_size": stage.batch, "batch_format": "pyarrow", "num_cpus": stage.cpus}
     if isinstance(stage, ActorStage):
         retries = -1 if stage.retries is None else stage.retries
         common |= {"fn_constructor_args": (stage,), "compute": _pool(stage), "num_gpus": stage.gpus or None}
         actor = type(stage.name, (_Actor,), {})
         return _map(dataset, actor, common, {"max_restarts": retries, "max_task_retries": retries})
-    if isinstance(stage, FunctionStage) and stage.tasks is not None:
+    if stage.tasks is not None:
         common["compute"] = TaskPoolStrategy(size=stage.tasks)
     return _map(dataset, _task(stage), common, {"max_retries": ATTEMPTS})
 
@@ -185,7 +165,7 @@ def _map(dataset: Any, function: Any, common: dict[str, Any], retries: dict[str,
         return dataset.map_batches(function, **common, **retries)
 
 
-def _task(stage: FunctionStage | SinkStage) -> Callable[[pa.Table], Iterator[pa.Table]]:
+def _task(stage: FunctionStage) -> Callable[[pa.Table], Iterator[pa.Table]]:
     def call(batch: pa.Table) -> Iterator[pa.Table]:
         for record in _local(stage, _unpack(batch)):
             yield _pack(record)
@@ -223,10 +203,6 @@ class _Counted:
             yield record
         if given != len(batch):
             raise RuntimeError(f"stage {self.stage.name}: {len(batch)} records in, {given} out")
-
-
-def _written(stage: SinkStage) -> Callable[[list[Any]], Iterator[Any]]:
-    return lambda batch: iter((stage.write(batch),))
 
 
 def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:

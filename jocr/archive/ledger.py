@@ -197,18 +197,21 @@ class Ledger:
         return removed
 
     def settle(self, units: Collection[str]) -> None:
-        """Have the folder of pages hold the committed rows of ``units`` and no other unit's: those wait in ``RETIRED``,
-        are read by ``rows`` as before, and come back when their unit does. To be called after ``prune``.
+        """Have the folder of pages hold the rows of ``units`` and no other unit's, committed or left by a crash: those
+        wait in ``RETIRED``, are read by ``rows`` as before, and come back when their unit does. To be called after
+        ``prune``.
 
         Raises:
             StorageError: the storage refuses; called again it goes on.
         """
         here, there = (place(self.out, folder, self.settings) for folder in (PAGES, RETIRED))
         counted, waiting = ({_name_of(entry.uri) for entry in storage.list_below(at)} for at in (here, there))
+        for name in counted:
+            found = _DATA.fullmatch(name)
+            if found is not None and found["unit"] not in units:
+                _move(place(here, name), place(there, name))
         for unit, commit in self.committed().items():
-            if unit not in units and commit.data in counted:
-                _move(place(here, commit.data), place(there, commit.data))
-            elif unit in units and commit.data in waiting:
+            if unit in units and commit.data in waiting:
                 _move(place(there, commit.data), place(here, commit.data))
 
     def _bytes(self, data: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
@@ -26,7 +27,7 @@ _HINTS: dict[type, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(ABC):
     """One question to one page with the answer yes or no: a line of an olmOCR-Bench JSONL file.
 
     ``pdf`` is a path below the benchmark's ``pdfs/``, ``page`` counts from 1, ``id`` is unique over all files,
@@ -49,16 +50,16 @@ class Check:
         self.require(self.max_diffs >= 0, "max_diffs", "must be 0 or more")
         self.prepare()
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 (kinds without needles need none)
         """Kind-specific validation and normalised needles."""
 
+    @abstractmethod
     def run(self, page: PageText) -> Verdict:
         """The verdict on one page.
 
         Raises:
             UnscoredError: the answer could not be found within the limits on size and time.
         """
-        raise NotImplementedError
 
     def require(self, holds: bool, name: str, complaint: str) -> None:
         """Raise ConfigError naming the check and the field unless ``holds``."""

@@ -217,6 +217,26 @@ def test_pruning_spares_what_a_writer_may_still_commit(out: str, monkeypatch: py
     assert sorted(data_files(out)) == sorted([second.data, "note.txt"])
 
 
+def test_the_folder_of_pages_holds_the_manifests_units_alone(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(out, SETTINGS)
+    stays = ledger.commit(unit_of([1], "aa"), rows_of([1]), [1])
+    leaves = ledger.commit(unit_of([2], "bb"), rows_of([2]), [2])
+    assert stays is not None
+    assert leaves is not None
+    monkeypatch.setattr(storage, "put_if_absent", _raise)
+    with pytest.raises(KeyboardInterrupt):  # rows without a marker, of a unit that has gone from the manifest
+        ledger.commit(unit_of([3], "cc"), rows_of([3]), [3])
+    ledger.settle({"aa"})
+    assert data_files(out) == [stays.data]
+    assert [row.key for row in ledger.rows(leaves)] == [2]  # carried over from where it waits
+    ledger.settle({"aa", "bb"})
+    assert sorted(data_files(out)) == sorted([stays.data, leaves.data])
+
+
+def _raise(*_: Any) -> bool:
+    raise KeyboardInterrupt
+
+
 def test_damage_is_told_with_its_remedy(tmp_path: Path) -> None:
     ledger, keys = Ledger(str(tmp_path), SETTINGS), [1, 2]
     commit = ledger.commit(unit_of(keys), rows_of(keys), keys)

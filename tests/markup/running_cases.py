@@ -192,7 +192,8 @@ HOSTILE += [
 ]  # fmt: skip
 CASES = HONEST + HOSTILE
 
-# Written after the rules and never used to change them.
+# Written after the rules. Its first run gave precision 0.905 and recall 0.76; two rules were mended then, so it is no
+# longer unseen.
 HELD_OUT = [
     book("gazetteer", 6, lambda i: f"@{i + 402} IMPERIAL GAZETTEER OF INDIA", seed=201),
     book("almanac", 6, lambda i: f"@1887.] WHITAKER'S ALMANACK. {i + 70}", seed=202),
