@@ -170,7 +170,11 @@ def test_a_signal_to_end_is_obeyed_in_good_order(monkeypatch, capsys, number):
             tidied.append(target)
 
     monkeypatch.setattr("jocr.model.inspect.run", work)
-    code, _, stderr = main(capsys, "model", "inspect", "nano")
+    before = signal.signal(number, signal.SIG_DFL)  # whoever runs the tests under nohup ignores SIGHUP
+    try:
+        code, _, stderr = main(capsys, "model", "inspect", "nano")
+    finally:
+        signal.signal(number, before)
     assert (code, stderr, tidied) == (128 + number, "jocr: stopped\n", ["nano"])
 
 
