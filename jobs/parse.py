@@ -36,8 +36,8 @@ def run(recipe: ParseRecipe, make_decoder: MakeDecoder | None = None) -> Summary
 
 
 def connect(address: str | None) -> None:
-    """Join the cluster this process belongs to, or start one on this machine. CPUs are logical: fewer than four would
-    let stages wait for each other."""
+    """Join the cluster this process belongs to, or start one on this machine. CPUs are logical: with fewer than
+    eight, Ray Data keeps so many back for each stage that one page is rendered at a time."""
     import ray
     import ray.data
 
@@ -47,7 +47,7 @@ def connect(address: str | None) -> None:
             ray.init(address=address or "auto", **quiet)
         else:
             try:
-                ray.init(num_cpus=max(4, os.cpu_count() or 1), include_dashboard=False, **quiet)
+                ray.init(num_cpus=max(8, os.cpu_count() or 1), include_dashboard=False, **quiet)
             except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
                 ray.init(**quiet)
         end_on_sigterm()

@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jocr import storage
-from jocr.archive import collect, inventory, manifest
+from jocr.archive import collect, inventory, manifest, trials
 from jocr.archive.assemble import assemble
 from jocr.archive.layout import MANIFEST, place
 from jocr.archive.listing import list_sources
 from jocr.archive.manifest import ManifestInfo
-from jocr.archive.opening import open_file
+from jocr.archive.opening import deadly, open_file
 from jocr.archive.reuse import Earlier, Index, earlier
 from jocr.config import ParseRecipe
 from jocr.errors import ConfigError, JocrError, StorageError
@@ -38,6 +38,7 @@ from jocr.parsing.plan import PageSelection
 from pipelines.stages import FunctionStage, Stage, run_ray
 
 WORK = ".open"
+STARTS = 100  # of a chunk whose task dies: its tries say which file is to blame, and end that; this ends all else
 TRIES = 2  # more, where another driver does the same at the same time
 Runner = Callable[[Sequence[Any], Sequence[Stage]], Iterable[Any]]
 RAY: Runner = partial(run_ray, blocks=None)
@@ -97,7 +98,7 @@ def _inventory(
     before = manifest.latest(recipe.out)
     chunks = list(_write_chunks(recipe.out, listing, Index(before)))
     task = partial(open_chunk, recipe=recipe, before=earlier(before) if before else None)
-    stages: list[Stage] = [FunctionStage("open", task, batch=1, tasks=recipe.ray.renderers)]
+    stages: list[Stage] = [FunctionStage("open", task, batch=1, tasks=recipe.ray.renderers, retries=STARTS)]
     answers: list[str] = []
     opened = 0
     for answer in run(chunks, stages):
@@ -138,16 +139,31 @@ def _write_chunks(out: str, listing: collect.Listing, index: Index) -> Iterator[
 
 
 def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> Iterator[Opened]:
-    """The task: open every file of a chunk, write what is found beside it."""
+    """The task: open every file of a chunk, write what is found beside it. A file whose opening kills the process
+    ``job.attempts`` times is a failed document."""
     renderer, selection = _renderer(render_limits(recipe)), PageSelection.parse(recipe.pages)
-    uri = chunk.uri.removesuffix(".files.parquet") + ".documents.parquet"
+    stem = chunk.uri.removesuffix(".files.parquet")
+    uri = f"{stem}.documents.parquet"
     unfinished = _finished(uri)
     found: list[inventory.Document] = []
     table = _read(chunk.uri)
-    for file, rows in zip(collect.from_table(table), table["rows"].to_pylist(), strict=True):
-        known = unfinished.get(file.uri) or (before.documents(file.uri, rows) if before else [])
-        found += open_file(file, recipe, renderer, known)
-    storage.atomic_write(uri, _parquet(inventory.to_table(found, selection)))
+    files = zip(collect.from_table(table), table["rows"].to_pylist(), strict=True)
+    with trials.begin(f"{stem}.tries", recipe.job.attempts) as trial:
+        for number, (file, rows) in enumerate(files):
+            if number in trial.kept:
+                found += inventory.from_table(_read(trial.kept[number]))
+                continue
+            if trial.exhausted(number):
+                found.append(deadly(file, trial.lone[number]))
+                continue
+            if trial.careful:
+                trial.started(number)
+            known = unfinished.get(file.uri) or (before.documents(file.uri, rows) if before else [])
+            held = list(open_file(file, recipe, renderer, known))
+            if trial.careful:
+                trial.saved(number, _parquet(inventory.to_table(held, selection)))
+            found += held
+        storage.atomic_write(uri, _parquet(inventory.to_table(found, selection)))
     yield Opened(chunk.number, uri, chunk.files, len(found))
 
 

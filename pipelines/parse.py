@@ -8,6 +8,7 @@ starts no more rendering than the store has room for, and ``ray.renderers`` boun
 from __future__ import annotations
 
 import math
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,11 +83,12 @@ def on_ray(recipe: ParseRecipe, connect: Callable[[], None] = lambda: None) -> M
 
 def stages(
     recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder | None = None,
-    lost: Lost = end_process,
+    lost: Lost = end_process, name: str = "",
 ) -> list[Stage]:  # fmt: skip
     """A pass, from ``Work`` to ``Receipt``.
 
     Args:
+        name: of the run, for its journals.
         make_decoder: None for the recipe's model.
         lost: told why the decoder of a process is gone; ends the process.
     """
@@ -97,7 +99,7 @@ def stages(
         ),
         ActorStage(
             "decode",
-            partial(Decode, recipe, reading, ledger, make, lost),
+            partial(Decode, recipe, reading, ledger, make, lost, name),
             actors=shape.decoders,
             max_actors=shape.max_decoders,
             cpus=shape.decoder_cpus,
@@ -130,14 +132,14 @@ class Decode:
     """The actor: one decoder, and as many units at a time as there are threads that call."""
 
     def __init__(
-        self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost
+        self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost, name: str
     ) -> None:
         self._recipe = recipe
         self._renderer, self._places = Renderer(render_limits(recipe)), Places(recipe)
         decoder = open_guarded(make_decoder, current_actor(), restarted=restarted())
         self._feed = Feed(decoder, lost, stall_seconds=recipe.job.stall_seconds)
         self._metrics = PageMetrics() if current_actor() else None
-        self._reader = UnitReader(self._feed, reading, ledger, self._again, recipe.job.attempts, self._tell)
+        self._reader = UnitReader(self._feed, reading, ledger, self._again, recipe.job.attempts, name, self._tell)
         self._side = reading.long_side
 
     def __call__(self, batch: Iterable[Sheets]) -> Iterator[Read]:
@@ -177,12 +179,16 @@ def parse_archive(
     ledger = Ledger(recipe.out, reading.settings)
     redo = recipe.job.redrive
     plan = plan_redrive(info, ledger, redo) if redo else make_plan(info, ledger)
-    watch = run.start(plan, recipe, ledger, RunMetrics().left if on_cluster() else lambda pages: None)
-    line = stages(recipe, reading, ledger, make_decoder, lost)
+    name = uuid.uuid4().hex[:12]
+    watch = run.start(plan, recipe, ledger, RunMetrics().left if on_cluster() else lambda pages: None, name)
+    line = stages(recipe, reading, ledger, make_decoder, lost, name)
     try:
-        outcome = run_passes(plan, ledger, lambda works: on.run(works, line), watch, project_error, watch.purse.empty)
+        outcome = run_passes(
+            plan, ledger, lambda works: on.run(works, line), watch, project_error,
+            watch.purse.empty, most=recipe.ray.pass_units,
+        )  # fmt: skip
     finally:
-        watch.progress.close()
+        watch.close()
     found = write_outputs(recipe, info, ledger, on, watch.purse.used(watch.progress))
     return summary(recipe, ledger, found, watch.progress, outcome)
 

@@ -33,6 +33,7 @@ class FunctionStage:
     cpus: float = 1.0
     batch: int = 16  # records per call into Python; does not change the result
     tasks: int | None = None  # at a time; None: as Ray finds room
+    retries: int = ATTEMPTS  # of a task whose process died
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _attach(dataset: Any, stage: Stage) -> Any:
         return _map(dataset, actor, common, {"max_restarts": retries, "max_task_retries": retries})
     if stage.tasks is not None:
         common["compute"] = TaskPoolStrategy(size=stage.tasks)
-    return _map(dataset, _task(stage), common, {"max_retries": ATTEMPTS})
+    return _map(dataset, _task(stage), common, {"max_retries": stage.retries})
 
 
 def _pool(stage: ActorStage) -> Any:

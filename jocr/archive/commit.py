@@ -15,9 +15,12 @@ def commit_unit(read: Read, ledger: Ledger) -> Receipt:
         StorageError: the result is not writable.
     """
     unit = read.work.unit
-    if read.done:
-        return Receipt(unit.name, unit.pages, mine=False)
-    made = ledger.commit(unit, read.rows, read.keys, busy_seconds=read.busy_seconds, carried=read.carried)
-    if read.careful:
-        Journal(ledger.out, ledger.settings, unit).clear()
-    return Receipt.of(made) if made else Receipt(unit.name, unit.pages, mine=False)
+    made = None
+    if not read.done:
+        made = ledger.commit(unit, read.rows, read.keys, busy_seconds=read.busy_seconds, carried=read.carried)
+        if read.kept:
+            Journal(ledger.out, ledger.settings, unit).clear()
+    if made is not None:
+        return Receipt.of(made)
+    (theirs,) = ledger.read([(unit.name, unit.generation)])
+    return Receipt.of(theirs, mine=False)

@@ -1,7 +1,8 @@
 """The second stage of a pass: a unit's images to rows, through a decoder that other units use at the same time.
 
 The journal is written before pages are decoded, so that an attempt that ends in the process's death is found by the
-next one. That one has the decoder to itself and takes one page at a time: a death then charges the page that caused it.
+next one. That one has the decoder to itself; where a page may have been the cause, it takes one at a time, so that a
+death charges the page that caused it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class UnitReader:
     Args:
         again: renders a page anew, for the ladder.
         budget: starts that a page gets in all.
+        run: name of the run, for the journal.
         tell: told of every row as it is ready.
     """
 
@@ -44,6 +46,7 @@ class UnitReader:
     ledger: Ledger
     again: Again
     budget: int
+    run: str = ""
     tell: Callable[[ParsedPage], None] = lambda row: None
 
     @property
@@ -62,19 +65,21 @@ class UnitReader:
             return Read(work, (), (), 0, 0.0, done=True)
         ready = [self._told(self._unasked(shot, sheets)) for shot in sheets.shots if not _asks(shot)]
         asked = [shot for shot in sheets.shots if _asks(shot)]
-        rows, busy, careful = self._asked(asked, sheets) if asked else ([], 0.0, False)
-        return Read(work, keys, (*sheets.kept, *ready, *rows), len(sheets.kept), busy, careful)
+        rows, busy, kept = self._asked(asked, sheets) if asked else ([], 0.0, False)
+        return Read(work, keys, (*sheets.kept, *ready, *rows), len(sheets.kept), busy, kept)
 
     def _asked(self, shots: list[Shot], sheets: Sheets) -> tuple[list[ParsedPage], float, bool]:
-        """(rows, decoder's seconds, whether an earlier attempt had died). An attempt begins when it is its turn."""
-        journal = Journal(self.ledger.out, self.ledger.settings, sheets.work.unit)
-        with self.feed.shared(), journal.begin() as attempt:
-            if not attempt.careful:
-                pages = _Pages(self, sheets, alone=False)
+        """(rows, decoder's seconds, whether there is a journal to clear). An attempt begins when it is its turn."""
+        journal = Journal(self.ledger.out, self.ledger.settings, sheets.work.unit, self.run)
+        with self.feed.shared(), journal.begin(self.budget) as attempt:
+            if attempt.mode == "together":
+                pages = _Pages(self, sheets, attempt)
                 return pages.together(shots), pages.busy, False
-        with self.feed.exclusive(), journal.begin() as attempt:
-            pages = _Pages(self, sheets, alone=True)
-            return [pages.carefully(shot, attempt) for shot in shots], pages.busy, True
+        with self.feed.exclusive(), journal.begin(self.budget) as attempt:
+            pages = _Pages(self, sheets, attempt)
+            if attempt.mode == "alone":
+                return [pages.alone(shot) for shot in shots], pages.busy, True
+            return pages.apart(shots), pages.busy, True
 
     def _unasked(self, shot: Shot, sheets: Sheets) -> ParsedPage:
         attempts = shot.attempts + sheets.earlier.get(shot.page.key, 0)
@@ -92,27 +97,40 @@ class UnitReader:
 class _Pages:
     """The pages of one unit on their way through the decoder; ``busy`` adds up its time."""
 
-    def __init__(self, reader: UnitReader, sheets: Sheets, *, alone: bool) -> None:
-        self._reader, self._earlier, self._alone = reader, sheets.earlier, alone
+    def __init__(self, reader: UnitReader, sheets: Sheets, attempt: Attempt) -> None:
+        self._reader, self._earlier, self._attempt = reader, sheets.earlier, attempt
         self.busy = 0.0
         self._adding = threading.Lock()
 
-    def together(self, shots: list[Shot]) -> list[ParsedPage]:
-        """All at once; a page on the ladder holds up no other."""
+    def together(self, shots: list[Shot], keep: Callable[[ParsedPage], None] = lambda row: None) -> list[ParsedPage]:
+        """All at once; a page on the ladder holds up no other. ``keep`` is told of each row as it is ready."""
+
+        def finished(shot: Shot, transcript: Transcript) -> ParsedPage:
+            row = self._row(shot, transcript, max(shot.attempts, 1 + self._attempt.charged(shot.page.key)))
+            keep(row)
+            return row
+
         with ThreadPoolExecutor(CLIMBERS, "jocr-climb") as pool:
             inputs = (self._input(shot.result, None) for shot in shots)
             rows = []
             for answer in self._reader.feed.decode(inputs):
-                shot = shots[answer.number]
-                rows.append(pool.submit(self._row, shot, self._took(answer), shot.attempts))
+                rows.append(pool.submit(finished, shots[answer.number], self._took(answer)))
             return [row.result() for row in rows]
 
-    def carefully(self, shot: Shot, attempt: Attempt) -> ParsedPage:
+    def apart(self, shots: list[Shot]) -> list[ParsedPage]:
+        """All that have no row yet at once, each row kept."""
+        done = dict(self._attempt.rows)
+        left = [shot for shot in shots if shot.page.key not in done]
+        self._attempt.parted()
+        fresh = self.together(left, self._attempt.saved)
+        return [*(done[shot.page.key] for shot in shots if shot.page.key in done), *fresh]
+
+    def alone(self, shot: Shot) -> ParsedPage:
         """One by itself, unless it was finished before or has no start left."""
-        key = shot.page.key
+        key, attempt = shot.page.key, self._attempt
         if (row := attempt.rows.get(key)) is not None:
             return row
-        if attempt.exhausted(key, self._reader.budget):
+        if attempt.exhausted(key):
             return self._reader._told(self._exhausted(shot, attempt.charged(key)))
         attempt.started(key)
         answer = self._reader.feed.alone(self._input(shot.result, None))
@@ -131,7 +149,7 @@ class _Pages:
 
     def _ask(self, image: PageImage, rung: Rung) -> Transcript:
         page = self._input(image, rung)
-        if self._alone:
+        if self._attempt.mode == "alone":
             return self._took(self._reader.feed.alone(page))
         (answer,) = self._reader.feed.decode([page])
         return self._took(answer)

@@ -8,6 +8,7 @@
     OUT/retired/<settings>/...               rows of units that are committed and not in the manifest (any more)
     OUT/commits/<settings>/<unit>.<generation>.json               the marker that makes them count
     OUT/attempts/<settings>/<unit>/...       which pages were in flight when an attempt began
+    OUT/runs/<settings>/<run>.json           for how long each run has held decoders
     OUT/documents/<output>.md, OUT/documents.parquet, OUT/jsonl/..., OUT/failures.parquet, OUT/run.json, OUT/report.html
 
 ``<settings>`` is a hash of all that changes what a page reads as: model, revision, prompt, sampling, rendering, ladder.
@@ -22,6 +23,7 @@ from jocr import storage
 
 MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL = "manifest", "pages", "commits", "attempts", "documents", "jsonl"
 RETIRED = "retired"  # rows of units that the manifest no longer names; they count again when it does
+RUNS = "runs"
 PARTS = "parts"  # receipts of the outputs' shards, and the pieces of the merged tables
 PAGE_MAP, FAILURES, RUN, REPORT = "documents.parquet", "failures.parquet", "run.json", "report.html"
 

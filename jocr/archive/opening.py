@@ -34,12 +34,18 @@ def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[D
         file = _versioned(file)
     if file.reason:
         yield _skipped(file, file.reason, file.detail)
-    elif known and all(_good(document, file) for document in known):
+    elif known and all(_good(document, file, recipe.job.redrive) for document in known):
         yield from _distinct(_renamed(document, file) for document in known)
     elif _extension(file.name) in EXTENSIONS:
         yield _opened(file, recipe, renderer)
     else:
         yield from _distinct(_judged(file, recipe, renderer))
+
+
+def deadly(file: File, deaths: int) -> Document:
+    """A file that nobody opens again: it ended the process that did, so many times by itself. A zip or a tar counts as
+    one document then."""
+    return _failed(file, "attempts_exhausted", f"the process that opened it died, {deaths} times with nothing else open")
 
 
 def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
@@ -180,10 +186,12 @@ def _skipped(file: File, reason: str, detail: str) -> Document:
     return Document(file.uri, "", "", "", "", file.etag, "", 0, "", 0, reason, detail, True)
 
 
-def _good(document: Document, file: File) -> bool:
-    """Whether what was found before still holds: same version, and nothing that another try could mend."""
+def _good(document: Document, file: File, redrive: str | None) -> bool:
+    """Whether what was found before still holds: same version, and nothing that another try could mend. What killed
+    the processes that opened it is tried again only where the run is told to ``redrive`` that."""
     same = bool(file.etag) and document.uri == file.uri and document.etag == file.etag
-    return same and (not document.reason or (document.skipped and document.reason != "unreadable_file"))
+    given_up = document.reason == "attempts_exhausted" != redrive
+    return same and (not document.reason or given_up or (document.skipped and document.reason != "unreadable_file"))
 
 
 def _renamed(document: Document, file: File) -> Document:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,10 +43,12 @@ def run_passes(
     cause_of: CauseOf,
     spent: Callable[[], bool] = lambda: False,
     wait: Callable[[float], None] = time.sleep,
+    most: int | None = None,
 ) -> Outcome:
     """Run passes until every work of ``plan`` is committed.
 
     Args:
+        most: works of one pass: what a machinery remembers of a pass, it forgets after it. None: all.
         run: does a pass; receipts come as units are done.
         tell: told of every receipt; true asks for an end, as when a budget is spent.
         spent: true where there is nothing left to begin a pass with.
@@ -58,10 +61,11 @@ def run_passes(
     passes = idle = 0
     last: Exception | None = None
     pending = plan.pending(ledger.names())
+    tried: Counter[str] = Counter()
     while pending and not spent():
         passes += 1
         try:
-            for receipt in run(pending):
+            for receipt in run(_next(pending, tried, most)):
                 if tell(receipt):
                     return _outcome(passes, plan.pending(ledger.names()))
         except Exception as error:
@@ -77,6 +81,15 @@ def run_passes(
         if idle:
             wait(PAUSE * 4 ** (idle - 1))
     return _outcome(passes, pending)
+
+
+def _next(pending: list[Work], tried: Counter[str], most: int | None) -> list[Work]:
+    """The works of a pass: those tried least often, so that some that stand still do not keep all others waiting."""
+    if most is None or len(pending) <= most:
+        return pending
+    chosen = sorted(pending, key=lambda work: tried[work.unit.name])[:most]
+    tried.update(work.unit.name for work in chosen)
+    return chosen
 
 
 def _outcome(passes: int, pending: list[Work]) -> Outcome:

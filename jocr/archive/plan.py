@@ -29,6 +29,8 @@ class Plan:
     pages: int  # of ``works``
     units_done: int
     pages_done: int
+    committed: tuple[tuple[str, int], ...] = ()  # units (and generations) that are done, where ``failed`` is not known
+    failed: Mapping[str, int] | None = None  # unit -> pages of it that failed so far
 
     def pending(self, names: Mapping[str, int]) -> list[Work]:
         """The works that are not committed by now; ``names`` as ``Ledger.names`` has them."""
@@ -48,19 +50,21 @@ def plan_groups(groups: Groups, names: Mapping[str, int], ledger: Ledger) -> Pla
     """``make_plan`` on groups; ``ledger`` is asked for commits that the manifest no longer names."""
     pending: list[Unit] = []
     keys: list[Keys] = []
-    done = pages_done = 0
+    committed: list[tuple[str, int]] = []
+    pages_done = 0
     orphans = dict(names)
     for part, start, stop, group in groups:
         name = unit_name(group)
         orphans.pop(name, None)
         if name in names:
-            done, pages_done = done + 1, pages_done + stop - start
+            committed.append((name, names[name]))
+            pages_done += stop - start
         else:
             pending.append(Unit(name, part, start, stop))
             keys.append(group)
     carried = _carried(keys, list(ledger.read(sorted(orphans.items())))) if orphans and pending else {}
     works = tuple(Work(unit, carried.get(number, ())) for number, unit in enumerate(pending))
-    return Plan(works, sum(unit.pages for unit in pending), done, pages_done)
+    return Plan(works, sum(unit.pages for unit in pending), len(committed), pages_done, tuple(committed))
 
 
 def plan_redrive(info: ManifestInfo, ledger: Ledger, reason: str) -> Plan:
@@ -71,9 +75,11 @@ def plan_redrive(info: ManifestInfo, ledger: Ledger, reason: str) -> Plan:
         StorageError: manifest or ledger cannot be read.
     """
     committed = ledger.committed()
-    works, others = [], 0
+    works, others, failed = [], 0, {}
     for part, start, stop, group in read_groups(info):
         commit = committed.get(unit_name(group))
+        if commit is not None and commit.counts.get("failed"):
+            failed[commit.unit] = commit.counts["failed"]
         if commit is not None and commit.reasons.get(reason):
             unit = Unit(commit.unit, part, start, stop, commit.generation + 1)
             works.append(Work(unit, redo=reason))
@@ -83,7 +89,7 @@ def plan_redrive(info: ManifestInfo, ledger: Ledger, reason: str) -> Plan:
         known = sorted({name for commit in committed.values() for name in commit.reasons})
         raise ConfigError(f"no page failed for {reason!r}; reasons in this result: {', '.join(known) or 'none'}")
     pages = sum(work.unit.pages for work in works)
-    return Plan(tuple(works), pages, others, info.pages - pages)
+    return Plan(tuple(works), pages, others, info.pages - pages, failed=failed)
 
 
 def _carried(groups: list[Keys], commits: list[Commit]) -> dict[int, tuple[tuple[str, int], ...]]:

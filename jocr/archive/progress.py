@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from jocr.archive.work import Receipt
@@ -27,7 +27,9 @@ class Progress:
         self.total, self.before = total, before
         self.pages = 0  # since the start, whoever committed them
         self.read = 0  # of those, read here and now: speed comes from them
-        self.counts: Counter[str] = Counter()
+        self.failed = 0  # of all pages, those done before included
+        self._replaced: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()  # of pages committed here
         self.reasons: Counter[str] = Counter()
         self.tokens = 0
         self.busy_seconds = 0.0
@@ -51,9 +53,15 @@ class Progress:
         """Pages read per second."""
         return self.read / self.seconds if self.seconds > 0 else 0.0
 
+    def failed_before(self, units: Mapping[str, int]) -> None:
+        """Unit -> pages of it that failed before this run; where a unit comes again, it counts as it is then."""
+        self.failed += sum(units.values())
+        self._replaced = dict(units)
+
     def add(self, receipt: Receipt) -> None:
         """Count a unit, and say so where it is time to."""
         self.pages += receipt.pages
+        self.failed += receipt.counts.get("failed", 0) - self._replaced.pop(receipt.unit, 0)
         if receipt.mine:
             self.read += receipt.pages - receipt.carried
             self.counts.update(receipt.counts)
@@ -64,7 +72,7 @@ class Progress:
             self.say()
 
     def line(self) -> str:
-        failed = f", {self.counts['failed']} failed" if self.counts["failed"] else ""
+        failed = f", {self.failed} failed" if self.failed else ""
         text = f"{self.before + self.pages} of {self.total} pages{failed}, {self.left} left, {self.speed:.2f} pages/s"
         eta = f", ETA {clock_time(self.left / self.speed)}" if self.left and self.speed else ""
         return text + eta

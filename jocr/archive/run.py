@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from jocr import storage
 from jocr.archive.cost import Meter
-from jocr.archive.layout import REPORT, RUN, place
+from jocr.archive.layout import REPORT, place
 from jocr.archive.ledger import Ledger
 from jocr.archive.passes import Outcome
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
+from jocr.archive.purse import Purse, Ticker
 from jocr.archive.work import Receipt
 from jocr.config import ParseRecipe
-from jocr.errors import ConfigError, StorageError
+from jocr.errors import ConfigError, JocrError, StorageError
 from jocr.parsing.plan import PageSelection
 from jocr.records import REASONS
 
@@ -90,58 +92,39 @@ def check(recipe: ParseRecipe) -> None:
 
 
 @dataclass
-class Purse:
-    """Whether the money is spent: what earlier runs used of decoders, and this one's since it began."""
-
-    meter: Meter
-    before: float  # decoder-seconds of earlier runs
-    decoders: int
-
-    @classmethod
-    def of(cls, recipe: ParseRecipe, ledger: Ledger) -> Purse:
-        """Earlier runs tell in ``run.json`` for how long they held decoders; of one that was killed, where there is a
-        budget, the ledger's history tells what they were busy."""
-        meter = Meter(recipe.cost, recipe.ray.decoders)
-        spent = _held_before(ledger)
-        if recipe.cost.budget is not None:
-            spent = max(spent, sum(commit.busy_seconds for commit in ledger.history()))
-        return cls(meter, spent, recipe.ray.decoders)
-
-    def used(self, progress: Progress | None = None) -> float:
-        """Decoder-seconds in all. A decoder is paid for while it is held, busy or not; of a pool that grew, at least
-        what it was busy. A run that has nothing to read holds none."""
-        reads = progress is not None and progress.total > progress.before
-        held = max(progress.seconds * self.decoders, progress.busy_seconds) if progress and reads else 0.0
-        return self.before + held
-
-    def empty(self, progress: Progress | None = None) -> bool:
-        """Whether it is."""
-        return self.meter.exhausted(self.used(progress))
-
-
-def _held_before(ledger: Ledger) -> float:
-    """Decoder-seconds that the last run with these settings wrote down, those before it included."""
-    try:
-        found = json.loads(storage.read_bytes(place(ledger.out, RUN)))
-        return float(found["cost"]["decoder_seconds"]) if found["settings"] == ledger.settings else 0.0
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return 0.0
-
-
-@dataclass
 class Watch:
-    """Takes receipts: counts, says, measures, and asks for the end when the money is spent."""
+    """Takes receipts: counts, says, measures, and asks for the end when the money is spent. To be closed."""
 
     progress: Progress
     purse: Purse
     left: Callable[[int], None] = field(default=lambda pages: None)
+    ticker: Ticker | None = None  # writes the purse
 
     def __call__(self, receipt: Receipt) -> bool:
         self.progress.add(receipt)
         self.left(self.progress.left)
         return self.purse.empty(self.progress)
 
+    def close(self) -> None:
+        """Say the line a last time, write the purse a last time."""
+        self.progress.close()
+        if self.ticker is not None:
+            self.ticker.close()
 
-def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None]) -> Watch:
-    """The watch over a plan."""
-    return Watch(Progress(plan.pages + plan.pages_done, plan.pages_done), Purse.of(recipe, ledger), left)
+
+def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None], name: str = "") -> Watch:
+    """The watch over a plan; ``name`` is the run's."""
+    progress = Progress(plan.pages + plan.pages_done, plan.pages_done)
+    if plan.failed is not None:
+        progress.failed_before(plan.failed)
+    elif plan.committed:
+        threading.Thread(target=_count_failed, args=(plan, ledger, progress), daemon=True).start()
+    purse = Purse.of(recipe, ledger, name)
+    return Watch(progress, purse, left, Ticker(lambda: purse.write(progress)).start())
+
+
+def _count_failed(plan: Plan, ledger: Ledger, progress: Progress) -> None:
+    """How many pages failed before this run; it takes a while to read so many markers, and nobody waits for it."""
+    with suppress(JocrError):
+        for commit in ledger.read(plan.committed):
+            progress.failed += commit.counts.get("failed", 0)

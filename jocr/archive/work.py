@@ -48,7 +48,7 @@ class Read:
     rows: tuple[ParsedPage, ...]
     carried: int  # of ``rows``, how many stood already
     busy_seconds: float  # of a decoder's time
-    careful: bool = False  # an earlier attempt died, so there is a journal to clear
+    kept: bool = False  # there is a journal to clear
     done: bool = False
 
 
@@ -66,9 +66,9 @@ class Receipt:
     busy_seconds: float = 0.0
 
     @classmethod
-    def of(cls, commit: Commit) -> Receipt:
+    def of(cls, commit: Commit, *, mine: bool = True) -> Receipt:
         return cls(
-            commit.unit, commit.pages, True, commit.counts, commit.reasons, commit.carried, commit.tokens,
+            commit.unit, commit.pages, mine, commit.counts, commit.reasons, commit.carried, commit.tokens,
             commit.busy_seconds,
         )  # fmt: skip
 

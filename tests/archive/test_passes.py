@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
@@ -13,7 +14,7 @@ from jocr.archive.ledger import Ledger
 from jocr.archive.passes import run_passes
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
-from jocr.archive.run import Purse
+from jocr.archive.purse import Purse, Ticker
 from jocr.archive.work import Receipt, Work
 from jocr.config import CostSettings, ParseRecipe, build
 from jocr.decoding.fake import FakeDecoder
@@ -27,25 +28,26 @@ class Board:
 
     def __init__(self, at_once, error=None):
         self.done, self.at_once, self.error, self.passes = {}, at_once, error, 0
-        self.waits = []
+        self.waits, self.sizes, self.stuck = [], [], set()
 
     def names(self):
         return dict(self.done)
 
     def run(self, works):
         self.passes += 1
-        for work in works[: self.at_once]:
+        self.sizes.append(len(works))
+        for work in [work for work in works if work.unit.name not in self.stuck][: self.at_once]:
             self.done[work.unit.name] = 0
             yield Receipt(work.unit.name, 1, True, {"ok": 1})
         if self.error and self.passes > 0 and len(works) > self.at_once:
             raise self.error
 
 
-def go(board, tell=lambda receipt: False):
+def go(board, tell=lambda receipt: False, most=None):
     def cause_of(error):
         return error if isinstance(error, JocrError) else None
 
-    return run_passes(PLAN, board, board.run, tell, cause_of, wait=board.waits.append)
+    return run_passes(PLAN, board, board.run, tell, cause_of, wait=board.waits.append, most=most)
 
 
 def test_one_pass_where_nothing_dies():
@@ -59,6 +61,20 @@ def test_what_dies_costs_a_pass(error):
     board = Board(3, error)
     assert go(board).passes == 4
     assert len(board.done) == 10
+
+
+def test_a_pass_takes_no_more_units_than_it_may():
+    board = Board(10)
+    assert go(board, most=4).passes == 3
+    assert board.sizes == [4, 4, 2]
+
+
+def test_units_that_stand_still_do_not_keep_the_others_waiting():
+    board = Board(10)
+    board.stuck = {"u0", "u1", "u2"}
+    with pytest.raises(StuckError, match=r"none of 3 units"):
+        go(board, most=3)
+    assert len(board.done) == 7
 
 
 @pytest.mark.parametrize("error", [EngineError("no CUDA"), CheckpointError("not whole")])
@@ -110,6 +126,15 @@ def test_the_line_counts_what_this_run_read():
     assert stream.getvalue().splitlines()[-1] == "70 of 100 pages, 1 failed, 30 left, 1.00 pages/s, ETA 0:00:30"
 
 
+def test_the_line_counts_failures_of_all_runs_once():
+    progress = Progress(100, 0, stream=io.StringIO(), clock=Clock())
+    progress.failed_before({"a": 3, "b": 2})
+    progress.add(Receipt("a", 10, True, {"ok": 9, "failed": 1}))  # done anew: it had three
+    progress.add(Receipt("c", 10, False, {"ok": 8, "failed": 2}))  # somebody else's
+    assert progress.line().startswith("20 of 100 pages, 5 failed, ")
+    assert progress.counts["failed"] == 1
+
+
 def test_the_line_is_live_on_a_terminal():
     stream = Terminal()
     progress = Progress(2, 0, stream=stream, clock=Clock())
@@ -139,6 +164,37 @@ def test_a_purse_remembers_what_earlier_runs_held_idle_or_not(tmp_path):
     assert not Purse.of(recipe, Ledger(str(tmp_path), "0ther")).empty()
     progress = Progress(4, 4, stream=io.StringIO(), clock=Clock())
     assert Purse.of(recipe, ledger).used(progress) == 10.5  # nothing to read: no decoder is held
+
+
+def test_a_killed_run_has_written_down_what_it_held(tmp_path):
+    settings = {"out": str(tmp_path), "sources": ["x"], "cost": {"hourly_price": 3600.0, "budget": 100.0}}
+    recipe, ledger, clock = build(ParseRecipe, settings), Ledger(str(tmp_path), "5e77"), Clock()
+    progress = Progress(10, 0, stream=io.StringIO(), clock=clock)
+    (tmp_path / "run.json").write_text('{"settings": "5e77", "cost": {"decoder_seconds": 10.0}}')
+    killed, beside = Purse.of(recipe, ledger, "one"), Purse.of(recipe, ledger, "two")
+    clock.now = 20.0
+    killed.write(progress)
+    clock.now = 30.0
+    killed.write(progress)
+    assert Purse.of(recipe, ledger, "three").used() == 40.0
+    beside.write(progress)  # ran at the same time
+    assert Purse.of(recipe, ledger, "three").used() == 60.0
+    assert Purse.of(recipe, Ledger(str(tmp_path), "0ther")).used() == 0.0
+    Purse.of(recipe, ledger, "idle").write(Progress(4, 4, stream=io.StringIO(), clock=clock))
+    assert len(list((tmp_path / "runs" / "5e77").iterdir())) == 2
+
+
+def test_a_ticker_calls_until_it_is_closed_and_once_more():
+    calls, called = [], threading.Event()
+
+    def call():
+        calls.append(1)
+        called.set()
+
+    ticker = Ticker(call, every=0.01).start()
+    assert called.wait(10)
+    ticker.close()
+    assert len(calls) >= 2
 
 
 def test_an_engine_whose_start_kills_its_process_is_not_started_for_ever(tmp_path, monkeypatch):

@@ -123,39 +123,58 @@ def test_a_redrive_takes_the_failed_pages_only(sources, tmp_path):
         parse_here(recipe(sources, tmp_path / "out", job={"redrive": "engine_error"}))
 
 
-def test_after_a_death_pages_go_one_by_one_and_finished_ones_are_not_read_again(sources, tmp_path):
-    given = recipe(sources, tmp_path / "out", ray={"unit": 64})
-    decoder = Counting(script={4: "die"})
-    deaths = []
+def broken_off(given, out, *positions):
+    """Runs that end with their process at the given pages (from 0) of those they ask the decoder for; what they asked, and how many rows are kept."""
+    asked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jocr.archive.attempts.Attempt.ended", lambda self: None)  # as where the process was gone
-        for _ in range(2):
+        for position in positions:
+            decoder = Counting(script={position: "die"})
             with pytest.raises(EngineError):
-                parse_here(given, decoder, deaths.append)
-            decoder.script = {len(decoder.asked) + 4: "die"}
-    assert len(deaths) == 2
+                parse_here(given, decoder)
+            asked.append(len(decoder.asked))
+    return asked, len(list((out / "attempts").rglob("rows/*.json")))
+
+
+def test_a_broken_off_run_charges_nobody_and_finished_pages_are_not_read_again(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 64})
+    _, kept = broken_off(given, tmp_path / "out", 4, 7)
+    assert 1 <= kept < 9  # the first kept nothing, the second had its unit to itself and kept what was ready
     decoder = Counting()
     parse_here(given, decoder)
-    assert len(decoder.asked) == 9 - 4  # the second run was careful: four were kept
+    assert len(decoder.asked) == 9 - kept
     found = rows(tmp_path / "out")
-    assert sorted(row.attempts for row in found) == [2] * 8 + [3]
+    assert sorted(row.attempts for row in found) == [1] * kept + [2] * (9 - kept)
     assert list((tmp_path / "out" / "attempts").rglob("*.json")) == []
+
+
+def test_after_a_death_of_its_own_pages_go_one_by_one(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 64})
+    before = broken_off(given, tmp_path / "out", 4, 1)[1]
+    asked, kept = broken_off(given, tmp_path / "out", 3)
+    assert (asked, kept) == ([4], before + 3)  # three were finished, the fourth was alone in flight
 
 
 def test_a_page_over_its_budget_is_not_begun(sources, tmp_path):
     given = recipe(sources, tmp_path / "out", ray={"unit": 64}, job={"attempts": 2})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jocr.archive.attempts.Attempt.ended", lambda self: None)
-        for position in (4, 2):
-            with pytest.raises(EngineError):
-                parse_here(given, Counting(script={position: "die"}))
+    kept = broken_off(given, tmp_path / "out", 4, 1, 2)[1]  # the driver's, the unit's, the page's
     decoder = Counting()
     parse_here(given, decoder)
-    assert len(decoder.asked) == 9 - 3
+    assert len(decoder.asked) == 9 - kept - 1
     (lost,) = [row for row in rows(tmp_path / "out") if row.status != "ok"]
     assert (lost.status, lost.reason, lost.attempts) == ("failed", "attempts_exhausted", 2)
     assert lost.width is not None
     assert "begun 2 times" in lost.detail
+
+
+def test_with_a_budget_of_one_a_deadly_page_is_started_once_and_no_other_is_lost(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 64}, job={"attempts": 1})
+    asked, kept = broken_off(given, tmp_path / "out", 4)
+    assert (asked, kept) == ([5], 4)
+    decoder = Counting()
+    summary = parse_here(given, decoder)
+    assert len(decoder.asked) == 9 - 5
+    assert (summary.counts["ok"], summary.counts["failed"]) == (8, 1)
 
 
 def test_two_drivers_at_once_leave_one_result(sources, tmp_path):
