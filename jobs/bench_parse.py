@@ -1,15 +1,17 @@
 """How fast the archive job is around its engine: ``python -m jobs.bench_parse``, or ``jocr bench parse``.
 
-With the fake engine at 0 and at 50 ms a page, pages/s of the job against bare loops over the same functions (renderer,
-decoder, row, Parquet), one loop a core, warm. Of the job three figures are given:
+The documents are made for it: volumes of A5 scans at 300 dpi and born-digital ones in turn. With the fake engine at 0
+and at 50 ms a page, pages/s of the job against bare loops over the same functions (renderer, decoder, row, Parquet),
+one loop a core, warm. Of the job three figures are given:
 
 ``steady``  (pages of a long run - pages of a short one) / (seconds of the long - seconds of the short): everything that
             a page costs (inventory, render, decode, commit, Markdown, report), without what a run costs once
 ``pass``    pages / seconds of the passes, as the job says: with the start of workers and actors
 ``whole``   pages / wall seconds of ``python -m jobs.parse`` as a process, with imports and the start of Ray
 
-And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop. The sides
-of each comparison alternate; medians of the rounds are kept.
+And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop, to bitmaps
+and to PNG by Pillow; ``documents`` adds PDFs of one's own to it. The sides of each comparison alternate; medians of the
+rounds are kept.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs._main import main
-from jobs.archive_bench import bare, papers
+from jobs.archive_bench import bare, papers, scans
 from jobs.archive_bench.driver import Driver
 from jocr import provenance, storage
 from jocr.config import Recipe
 from jocr.errors import JocrError
 
-LONG_SIDE = 768
+LONG_SIDE = 1280  # pixels: what a render is made at where nothing else is asked for
 PER_DOCUMENT, LINES = 32, 27
 TARGET, RENDER_TARGET = 0.85, 0.9
 
@@ -49,6 +51,7 @@ class BenchParseRecipe(Recipe):
     rounds: int = Field(default=3, ge=1)
     seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
     limit_seconds: float = Field(default=900.0, gt=0)  # of one run
+    documents: str | None = None  # a folder of PDFs, rendered as well
     json_out: str | None = None
 
 
@@ -69,8 +72,11 @@ def run(recipe: BenchParseRecipe) -> int:
     with tempfile.TemporaryDirectory(prefix="jocr-parse-", ignore_cleanup_errors=True) as name:
         work = Path(name)
         corpus = Corpus(_write(work / "short", recipe.short), _write(work / "long", recipe.short + recipe.pages))
-        rows = [_render_row(corpus.paths(corpus.short), recipe.rounds)]
-        console.print(rows[0], highlight=False)
+        every = corpus.paths(corpus.short)
+        sets = {"render": every, "render, scans": every[::2], "render, born digital": every[1::2]}
+        if recipe.documents:
+            sets |= {f"render, {recipe.documents}": corpus.paths(Path(recipe.documents))}
+        rows = [_render_row(name, paths, recipe.rounds) for name, paths in sets.items()]
         for seconds in recipe.seconds:
             rows.append(_job_row(recipe, corpus, work, seconds, console))
     console.print(_table(rows))
@@ -83,14 +89,16 @@ def run(recipe: BenchParseRecipe) -> int:
 
 def _write(folder: Path, pages: int) -> Path:
     for number in range(0, pages, PER_DOCUMENT):
-        acts = ["ink"] * min(PER_DOCUMENT, pages - number)
+        count = min(PER_DOCUMENT, pages - number)
+        scanned = number // PER_DOCUMENT % 2 == 0
         path = folder / f"{number // 1024}" / f"{number:06}.pdf"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(papers.pdf(f"{folder.name} {number}", acts, LINES))
+        label = f"{folder.name} {number}"
+        path.write_bytes(scans.volume(number, count) if scanned else papers.pdf(label, ["ink"] * count, LINES))
     return folder
 
 
-def _render_row(paths: Sequence[str], rounds: int) -> dict[str, Any]:
+def _render_row(name: str, paths: Sequence[str], rounds: int) -> dict[str, Any]:
     ours, raster, png = [], [], []
     for _ in range(rounds):
         raster.append(bare.pypdfium2_rate(paths, LONG_SIDE, png=False))
@@ -98,7 +106,7 @@ def _render_row(paths: Sequence[str], rounds: int) -> dict[str, Any]:
         png.append(bare.pypdfium2_rate(paths, LONG_SIDE, png=True))
     rate, best, packed = (statistics.median(values) for values in (ours, raster, png))
     return {
-        "name": "render", "pages_per_second": rate, "pypdfium2": best, "pypdfium2_png": packed,
+        "name": name, "pages_per_second": rate, "pypdfium2": best, "pypdfium2_png": packed,
         "ratio": rate / best, "ratio_png": rate / packed, "target": RENDER_TARGET, "rounds": [ours, raster, png],
     }  # fmt: skip
 
@@ -153,7 +161,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(name, justify="left" if name in ("what", "more") else "right")
     for row in rows:
         rates = row["pages_per_second"]
-        if row["name"] == "render":
+        if row["name"].startswith("render"):
             more = f"pypdfium2 with PNG {row['pypdfium2_png']:.1f}: ratio {row['ratio_png']:.2f}"
             ours, other = rates, row["pypdfium2"]
         else:

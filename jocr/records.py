@@ -65,7 +65,7 @@ class PageRef:
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """A rendered page: ``png`` bytes (RGB, upright) and how they came about."""
+    """A rendered page: ``png`` bytes (grey or RGB, upright) and how they came about."""
 
     ref: PageRef
     png: bytes

@@ -50,7 +50,7 @@ def pdf(label: str, acts: Sequence[str], lines: int = 3) -> bytes:
         page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 %d %d]/Contents %d 0 R/Resources<</Font<</T 3 0 R>>%s>>>>"
         objects.append(page % (WIDTH, HEIGHT, first + 2 + 2 * index, more))
         objects.append(_bomb() if act == "render_crash" else _stream(_content(label, index, act, lines)))
-    return _file(objects)
+    return pdf_file(objects)
 
 
 def picture(label: str, index: int, act: str = "ink") -> np.ndarray:
@@ -64,6 +64,19 @@ def picture(label: str, index: int, act: str = "ink") -> np.ndarray:
     if act in MARKS:
         rgb[: int(HEIGHT * MARK_HEIGHT), : int(WIDTH * MARK_WIDTH)] = MARKS[act]
     return rgb
+
+
+def pdf_file(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects, numbered from 1; the first is its catalog."""
+    out, offsets = bytearray(b"%PDF-1.7\n"), []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    out += b"trailer <</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    return bytes(out)
 
 
 def png(label: str, act: str = "ink") -> bytes:
@@ -131,15 +144,3 @@ def _bomb() -> bytes:
 def _stream(data: bytes, more: bytes = b"") -> bytes:
     packed = zlib.compress(data, 1)
     return b"<</Length %d/Filter/FlateDecode%s>>stream\n%s\nendstream" % (len(packed), more, packed)
-
-
-def _file(objects: Sequence[bytes]) -> bytes:
-    out, offsets = bytearray(b"%PDF-1.7\n"), []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    start = len(out)
-    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    out += b"trailer <</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
-    return bytes(out)

@@ -154,14 +154,15 @@ def _corner(png: bytes) -> tuple[int, int, int]:
     """RGB of the pixel in the middle of where a mark would be, mostly without decoding more than the rows above it."""
     width, height, bits, kind = struct.unpack(">IIBB", png[16:26])
     x, y = int(width * MARK_WIDTH / 2), int(height * MARK_HEIGHT / 2)
-    if (bits, kind, png[37:41]) == (8, 2, b"IDAT"):
-        row = 1 + 3 * width
+    if bits == 8 and kind in (0, 2) and png[37:41] == b"IDAT":
+        size = 3 if kind else 1  # bytes of a pixel, RGB or grey
+        row = 1 + size * width
         rows = b""
         with contextlib.suppress(zlib.error):
             rows = zlib.decompressobj().decompress(png[41:], (y + 1) * row)
         if len(rows) == (y + 1) * row and not rows[y * row]:  # this row is not filtered
-            red, green, blue = rows[y * row + 1 + 3 * x : y * row + 4 + 3 * x]
-            return red, green, blue
+            pixel = rows[y * row + 1 + size * x :][:size]
+            return pixel[0], pixel[-2 % size], pixel[-1]
     from PIL import Image
 
     with Image.open(io.BytesIO(png)) as image:

@@ -1,4 +1,4 @@
-"""Any Pillow mode to RGB on an opaque ground, at the size wanted."""
+"""Any Pillow mode to grey or RGB on an opaque ground, at the size wanted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,31 @@ import numpy as np
 from PIL import Image
 
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
+_ROWS = 64  # looked at together
 _MIN_CONTRAST = 12.0  # grey levels of standard deviation under which a page on white counts as invisible
 
 
-def to_rgb(image: Image.Image, size: tuple[int, int], notes: list[str]) -> Image.Image:
-    """``image`` in RGB at ``size`` (width, height); what had to be guessed is added to ``notes``.
+def squeeze(rgb: np.ndarray) -> np.ndarray:
+    """(H, W) or (H, W, 3) uint8 -> (H, W) where no pixel has a colour, else as it is: most scans are grey, and grey is
+    a third of the bytes."""
+    if rgb.ndim == 2:
+        return rgb
+    for top in range(0, len(rgb), _ROWS):  # a page with colour shows it soon
+        rows = rgb[top : top + _ROWS]
+        if (rows[..., 0] != rows[..., 1]).any() or (rows[..., 1] != rows[..., 2]).any():
+            return rgb
+    return np.ascontiguousarray(rgb[..., 0])
+
+
+def to_page(image: Image.Image, size: tuple[int, int], notes: list[str]) -> Image.Image:
+    """``image`` in L or RGB at ``size`` (width, height); what had to be guessed is added to ``notes``.
 
     Transparency is laid on white, or on black where only that leaves something to see.
     """
     flat = _to_eight_bit(image, notes)
     if flat.mode == "RGBA":
         return _flatten(_resize(flat.convert("RGBa"), size).convert("RGBA"), notes)
-    return _resize(flat, size).convert("RGB")
+    return _resize(flat, size)
 
 
 def _resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:

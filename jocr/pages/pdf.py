@@ -13,6 +13,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from jocr.errors import DocumentError, PageError
+from jocr.pages.colour import squeeze
 from jocr.pages.picture import Picture
 
 RENDERER = f"pypdfium2 {pdfium.PYPDFIUM_INFO.tag}, pdfium {pdfium.PDFIUM_INFO.build}"
@@ -90,7 +91,7 @@ class PdfReader:
         size = max(1, round(width * scale)), max(1, round(height * scale))
         if rotation % 180:
             width, height = height, width
-        return Picture(_raster(page, *size), width, height, 72 * scale, rotation, RENDERER, notes)
+        return Picture(squeeze(_raster(page, *size)), width, height, 72 * scale, rotation, RENDERER, notes)
 
     def _load(self, password: str | None) -> pdfium.PdfDocument:
         document, code = _open(self._data, password)

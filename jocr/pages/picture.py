@@ -10,9 +10,10 @@ import numpy as np
 
 @dataclass(slots=True)
 class Picture:
-    """One page as pixels. ``rgb`` is (H, W, 3) uint8, upright; the other fields are those of ``PageImage``."""
+    """One page as pixels, upright: (H, W) uint8 where it is grey, else (H, W, 3); the other fields are those of
+    ``PageImage``."""
 
-    rgb: np.ndarray
+    pixels: np.ndarray
     source_width: float
     source_height: float
     dpi: float | None

@@ -11,7 +11,7 @@ import PIL
 from PIL import Image, ImageFile, TiffImagePlugin, UnidentifiedImageError
 
 from jocr.errors import DocumentError, PageError
-from jocr.pages.colour import to_rgb
+from jocr.pages.colour import squeeze, to_page
 from jocr.pages.picture import Picture
 
 RENDERER = f"pillow {PIL.__version__}"
@@ -63,7 +63,7 @@ class RasterReader:
         self._image.close()
 
     def draw(self, index: int, long_side: int) -> Picture:
-        """One frame: decoded, isotropic, upright, RGB; reduced to ``long_side`` if larger and never enlarged beyond
+        """One frame: decoded, isotropic, upright; reduced to ``long_side`` if larger and never enlarged beyond
         what makes its pixels square.
 
         Raises:
@@ -84,13 +84,15 @@ class RasterReader:
             raise PageError("image_error", f"the image cannot be decoded ({error})") from None
         if image.format == "TIFF" and orientation >= 5:
             size = size[::-1]  # Pillow turns a TIFF while decoding it
-        rgb = to_rgb(upright, size, notes)
+        page = to_page(upright, size, notes)
         if image.format != "TIFF" and orientation in _TRANSPOSE:
-            rgb = rgb.transpose(_TRANSPOSE[orientation])
+            page = page.transpose(_TRANSPOSE[orientation])
         if damage:
             notes.append(f"damaged image data, shown as far as it decodes ({damage})")
         width, height = map(float, stored)
-        return Picture(np.asarray(rgb), width, height, None, _TURNS.get(orientation, 0), RENDERER, notes, damage)
+        return Picture(
+            squeeze(np.asarray(page)), width, height, None, _TURNS.get(orientation, 0), RENDERER, notes, damage
+        )
 
     def unseen(self, index: int) -> list[str]:
         return []

@@ -56,17 +56,18 @@ class Worker:
             raise DocumentError("render_error", f"page {index + 1} is beyond the last, {self._reader.pages}")
         started = time.perf_counter()
         picture = self._reader.draw(index, long_side)
-        blank, evidence = judge_blank(picture.rgb)
+        blank, evidence = judge_blank(picture.pixels)
         if blank and picture.damage:
             raise PageError("image_error", f"the image is damaged and shows nothing to read ({picture.damage})")
         if blank:
             picture.notes += self._reader.unseen(index)
         if rotate:
-            picture.rgb = np.rot90(picture.rgb, -rotate // 90)
+            picture.pixels = np.rot90(picture.pixels, -rotate // 90)
             picture.rotation = (picture.rotation + rotate) % 360
-        png = encode_png(picture.rgb)
-        facts = {name: getattr(picture, name) for name in picture.__slots__ if name not in ("rgb", "damage")}
-        facts |= {"height": picture.rgb.shape[0], "width": picture.rgb.shape[1], "blank": blank, "evidence": evidence}
+        png = encode_png(picture.pixels)
+        facts = {name: getattr(picture, name) for name in picture.__slots__ if name not in ("pixels", "damage")}
+        height, width = picture.pixels.shape[:2]
+        facts |= {"height": height, "width": width, "blank": blank, "evidence": evidence}
         return facts | {"seconds": time.perf_counter() - started}, png
 
     def _close(self) -> None:

@@ -47,8 +47,11 @@ class FlatGradients:
         return norm
 
 
+PAUSE = 30.0  # seconds; a step that took longer was stopped from outside (SIGSTOP, a sleeping laptop)
+
+
 class Clock:
-    """Which phase it is and how far, by wall time; resumable through ``spent`` seconds."""
+    """Which phase it is and how far, by wall time; resumable through ``spent`` seconds; a pause is not counted."""
 
     def __init__(self, phases: list[Phase], spent: float) -> None:
         self.phases, self.spent, self.last = phases, spent, time.monotonic()
@@ -56,7 +59,7 @@ class Clock:
     def tick(self) -> tuple[int, float, float]:
         """(phase index or len(phases) at the end, share of it done, seconds spent), agreed on by all ranks."""
         now = time.monotonic()
-        self.spent += now - self.last
+        self.spent += min(now - self.last, PAUSE)
         self.last = now
         seconds = torch.tensor([self.spent], dtype=torch.float64)
         if dist.is_initialized() and dist.get_world_size() > 1:

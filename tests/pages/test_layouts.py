@@ -24,7 +24,7 @@ COLOUR = np.stack([GREY, np.full_like(GREY, 200), np.where(GREY == 0, 100, 255).
 
 def pixels(page: PageImage | PageFailure) -> np.ndarray:
     assert isinstance(page, PageImage), page
-    return np.asarray(Image.open(io.BytesIO(page.png)))
+    return np.asarray(Image.open(io.BytesIO(page.png)).convert("RGB"))
 
 
 def saved(image: Image.Image, form: str, **options: Any) -> bytes:

@@ -20,9 +20,9 @@ XFA = b"/AcroForm << /XFA 40 0 R /Fields [] >> "
 
 def pixels(page: PageImage) -> np.ndarray:
     image = Image.open(io.BytesIO(page.png))
-    assert image.mode == "RGB"
+    assert image.mode in ("L", "RGB")
     assert image.size == (page.width, page.height)
-    return np.asarray(image)
+    return np.asarray(image.convert("RGB"))
 
 
 def reasons(pages: list[PageImage | PageFailure]) -> list[str | None]:

@@ -33,8 +33,9 @@ def saved(image: Image.Image, form: str, **options: Any) -> bytes:
 def pixels(page: PageImage | PageFailure) -> np.ndarray:
     assert isinstance(page, PageImage), page
     image = Image.open(io.BytesIO(page.png))
-    assert (image.mode, image.size) == ("RGB", (page.width, page.height))
-    return np.asarray(image)
+    assert image.mode in ("L", "RGB")
+    assert image.size == (page.width, page.height)
+    return np.asarray(image.convert("RGB"))
 
 
 def dark_corner(page: PageImage) -> str:

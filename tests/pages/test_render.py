@@ -145,7 +145,7 @@ def test_one_renderer_serves_many_threads_without_cross_talk(renderer: Renderer,
         doc, _ = opened(renderer, tones[tone])
         for _ in range(6):
             shot = renderer.render(PageRef(doc, 0), long_side=40)
-            if not isinstance(shot, PageImage) or Image.open(io.BytesIO(shot.png)).getpixel((3, 3)) != (tone,) * 3:
+            if not isinstance(shot, PageImage) or Image.open(io.BytesIO(shot.png)).getpixel((3, 3)) != tone:
                 wrong.append(shot)
 
     threads = [threading.Thread(target=work, args=(tone,)) for tone in tones]
