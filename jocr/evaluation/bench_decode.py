@@ -36,8 +36,10 @@ def run(*, json_path: str | Path | None = None, published_size: bool = False, mo
     console = Console(stderr=False)
     if published_size:
         from jocr.decoding.bench_published import measure_published
+        from jocr.evaluation.bench_beside import vllm_row
 
-        rows = measure_published(report=console.print)
+        beside = vllm_row()  # first: the two do not fit into small machines together
+        rows = [*measure_published(report=console.print), beside]
         console.print(_published_table(rows))
         _write(json_path, {"provenance": collect(), "rows": rows})
         return 0
