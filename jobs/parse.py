@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,9 @@ def connect(address: str | None) -> None:
     import ray.data
 
     if not ray.is_initialized():
-        quiet: dict[str, Any] = {"logging_level": logging.WARNING, "log_to_driver": False}
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of native code, which writes to this terminal
+        logging.getLogger("ray").setLevel(logging.ERROR)  # it says things before ``init`` sets that
+        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
         if address or os.environ.get("RAY_ADDRESS"):
             ray.init(address=address or "auto", **quiet)
         else:
@@ -50,10 +53,20 @@ def connect(address: str | None) -> None:
                 ray.init(num_cpus=max(8, os.cpu_count() or 1), include_dashboard=False, **quiet)
             except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
                 ray.init(**quiet)
+        _hush()
         end_on_sigterm()
     ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)  # it warns that there are no bars
+
+
+def _hush() -> None:
+    """Keep what raylets tell every driver (how many workers they started) off the terminal. Ray has no setting for it;
+    where a version has no such handler either, their words are seen again."""
+    with suppress(ImportError, AttributeError, KeyError):
+        from ray._private.ray_logging import global_worker_stdstream_dispatcher as dispatcher
+
+        dispatcher.remove_handler("ray_print_logs")
 
 
 def show(summary: Summary) -> str:

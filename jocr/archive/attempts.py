@@ -5,9 +5,9 @@ way the process survives. One that is still there belongs to a process that died
 works: objects are named apart, so the two do not disturb each other). How an attempt takes its pages:
 
 ``together``  the first: the whole unit at full batch beside other units; nothing more is written
-``apart``     after an earlier run broke off here: the whole unit at full batch with the decoder to itself, every finished
+``apart``     after an earlier run broke off here: the whole unit at full batch, the decoder to itself, every finished
               row kept
-``alone``     after a death within one run, or one of ``apart``: one page at a time, the object says which, finished rows
+``alone``     after a death within one run, or of ``apart``: one page at a time, the object says which, finished rows
               are kept, so that a death costs and charges exactly the page that was in flight. With a budget of one
               start this is the first way too: of pages that share a batch nobody can tell whose fault a death was
 

@@ -26,13 +26,14 @@ from jocr.archive.layout import (
     REPORT,
     RETIRED,
     RUN,
+    RUNS,
 )
 from jocr.archive.lists import UriList, is_list, open_list
 from jocr.errors import ConfigError, StorageError
 from jocr.pages.sources import common_root, expand, relative, special
 from jocr.storage.local import version
 
-OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, RETIRED, PAGE_MAP, FAILURES, RUN, REPORT)
+OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, RETIRED, RUNS, PAGE_MAP, FAILURES, RUN, REPORT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[D
 def deadly(file: File, deaths: int) -> Document:
     """A file that nobody opens again: it ended the process that did, so many times by itself. A zip or a tar counts as
     one document then."""
-    return _failed(file, "attempts_exhausted", f"the process that opened it died, {deaths} times with nothing else open")
+    return _failed(file, "attempts_exhausted", f"the process that opened it died; {deaths} times nothing else was open")
 
 
 def _distinct(documents: Iterable[Document]) -> Iterator[Document]:

@@ -36,7 +36,7 @@ class Purse:
 
     @classmethod
     def of(cls, recipe: ParseRecipe, ledger: Ledger, run: str = "") -> Purse:
-        """What earlier runs tell: ``run.json`` and each one's own record, killed ones included. Where there is a budget,
+        """What earlier runs tell: ``run.json`` and each one's own record, killed ones too. Where there is a budget,
         the ledger's history is asked too, for results that are older than those records."""
         meter = Meter(recipe.cost, recipe.ray.decoders)
         spent = max(_concluded(ledger), _recorded(ledger))

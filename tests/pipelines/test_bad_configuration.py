@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,47 @@ def test_a_bucket_that_cannot_be_read(s3, tmp_path):
 def test_a_bucket_that_cannot_be_written(s3, tmp_path):
     s3()
     refused(job(f"sources=['{EXAMPLES}']", "out=s3://no-such-bucket/out"), "s3://no-such-bucket/out")
+
+
+class _Denied(BaseHTTPRequestHandler):
+    """An S3 endpoint that knows the credentials and lets them do nothing."""
+
+    def _answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def denied():
+    """The environment of a job that talks to such an endpoint."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Denied)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "AWS_ACCESS_KEY_ID": "known",
+        "AWS_SECRET_ACCESS_KEY": "known", "AWS_DEFAULT_REGION": "us-east-1",
+    }  # fmt: skip
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_bucket_whose_reading_is_not_allowed(denied, tmp_path):
+    answer = job("sources=['s3://theirs/scans/']", f"out={tmp_path}/out", env=denied)
+    refused(answer, "s3://theirs/scans/", "AccessDenied", "grant s3:ListBucket on bucket 'theirs'")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_bucket_whose_writing_is_not_allowed(denied):
+    answer = job(f"sources=['{EXAMPLES}']", "out=s3://theirs/out", env=denied)
+    refused(answer, "s3://theirs/out", "AccessDenied", "grant s3:PutObject on bucket 'theirs'")

@@ -19,7 +19,7 @@ from jocr.config import ParseRecipe
 from jocr.errors import ConfigError
 from pipelines import inventory
 from pipelines.inventory import describe, run_inventory
-from pipelines.stages import run_local
+from pipelines.stages import run_local, run_ray
 
 
 def png(shade: int) -> bytes:
@@ -282,3 +282,50 @@ def test_on_ray_from_s3_to_s3(ray_cluster, s3):
         recipe(f"{bucket}/scans/", out=f"{bucket}/other"), lambda listed, opened: None, run=partial(run_local)
     )
     assert one.id == two.id
+
+
+def deadly_task(chunk, *, real, name):
+    """``open_chunk`` whose process ends where it opens a file of this name."""
+    import os
+
+    from pipelines import inventory
+
+    opening = inventory.open_file
+
+    def guarded(file, *rest):
+        if file.name == name:
+            os._exit(11)
+        return opening(file, *rest)
+
+    inventory.open_file = guarded
+    try:
+        yield from real(chunk)
+    finally:
+        inventory.open_file = opening
+
+
+@pytest.mark.ray
+def test_a_container_that_kills_its_process_is_one_failed_document(ray_cluster, scans, tmp_path):
+    import sys
+    from dataclasses import replace
+
+    from ray import cloudpickle
+
+    (scans / "b" / "deadly.zip").write_bytes(b"PK\x03\x04 that ends whoever opens it")
+
+    def run(chunks, stages):
+        (stage,) = stages
+        task = partial(deadly_task, real=stage.function, name="b/deadly.zip")
+        return run_ray(chunks, [replace(stage, function=task)], blocks=None)
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        info = run_inventory(recipe(scans, out=tmp_path / "out", job={"attempts": 2}), run=run)
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    assert (info.pages, info.reasons) == (PAGES + 1, {"corrupt": 1, "attempts_exhausted": 1})
+    assert list((tmp_path / "out" / "manifest" / ".open").rglob("*.*")) == []
+    again = run_inventory(recipe(scans, out=tmp_path / "out", job={"attempts": 2}), run=run_local)
+    assert again.id == info.id  # what is given up stays so, and nobody opens it again
+    redriven = recipe(scans, out=tmp_path / "out", job={"redrive": "attempts_exhausted"})
+    assert run_inventory(redriven, run=run_local).reasons == {"corrupt": 2}

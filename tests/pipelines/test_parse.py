@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from jobs._main import main, user_error
 from jobs.parse import run, show
 from jocr.archive.run import Summary
 from jocr.config import ParseRecipe, build
-from jocr.decoding.fake import FakeDecoder
+from jocr.decoding.fake import WORDS, FakeDecoder
 from jocr.errors import CheckpointError, ConfigError, EngineError
 from jocr.parsing.command import parse
 from jocr.parsing.table import read_rows
 from pipelines.parse import parse_archive, settle, units_together
+from tests.archive.made import locked_zip
 from tests.pipelines.archive import LOCAL, Counting, page, parse_here, recipe, rows, tiff, timeless
 
 REPO = Path(__file__).resolve().parents[2]
@@ -124,7 +128,8 @@ def test_a_redrive_takes_the_failed_pages_only(sources, tmp_path):
 
 
 def broken_off(given, out, *positions):
-    """Runs that end with their process at the given pages (from 0) of those they ask the decoder for; what they asked, and how many rows are kept."""
+    """Runs that end with their process at these pages (from 0) of those they ask for; what they asked, and how many
+    rows are kept."""
     asked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jocr.archive.attempts.Attempt.ended", lambda self: None)  # as where the process was gone
@@ -294,3 +299,50 @@ def test_the_error_behind_what_ray_raises():
         cause = EngineError("inner")
 
     assert str(user_error(Wrapped("Traceback ..."))) == "inner"
+
+
+@dataclass
+class Headed(Counting):
+    """Every page is a running line and a line of its own."""
+
+    def decode(self, pages):
+        for transcript in super().decode(pages):
+            number = len(self.asked)
+            body = f"The {WORDS[number % 13]} of {WORDS[5 * number % 13]} was sold in {1800 + number}."
+            yield replace(transcript, text=f"ANNALS OF THE TOWN\n\n{body}")
+
+
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+def test_running_lines_of_two_line_pages_are_kept_or_dropped_in_every_output(sources, tmp_path, policy):
+    out = tmp_path / "out"
+    parse_here(recipe(sources, out, outputs={"running_lines": policy}), Headed())
+    kept = 4 if policy == "keep" else 0
+    assert all(row.markdown.startswith("ANNALS OF THE TOWN\n\n") for row in rows(out))  # the page table has all
+    text = (out / "documents" / "b" / "b.tif.md").read_text()
+    assert (text.count("ANNALS OF THE TOWN"), text.count("was sold in")) == (kept, 4)
+    pages = [row for row in pq.read_table(out / "documents.parquet").to_pylist() if row["name"] == "b/b.tif"]
+    bodies = [text[row["header_end"] : row["footer_start"]].strip() for row in pages]
+    assert all(body.startswith("The ") and body.endswith(".") for body in bodies)
+    assert [row["header_end"] > row["start"] for row in pages] == [policy == "keep"] * 4
+    texts = [gzip.decompress(part.read_bytes()) for part in (out / "jsonl").rglob("*.gz")]
+    lines = [json.loads(line) for part in texts for line in part.splitlines()]
+    (line,) = [line for line in lines if line["metadata"]["name"] == "b/b.tif"]
+    assert line["text"].count("ANNALS OF THE TOWN") == len(line["attributes"]["running_lines"]) == kept
+    for start, end, number in line["attributes"]["pdf_page_numbers"]:
+        assert line["text"][start:end].endswith(bodies[number - 1])
+
+
+@pytest.mark.parametrize(
+    ("passwords", "reason"),
+    [({}, "encrypted"), ({"*.zip/*": "guess"}, "wrong_password"), ({"*.zip/*": "sesame"}, None)],
+)
+def test_an_encrypted_member_is_a_row_with_its_reason(tmp_path, passwords, reason):
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "box.zip").write_bytes(locked_zip("deep/scan.tif", tiff([page(5)]), b"sesame"))
+    (folder / "beside.tif").write_bytes(tiff([page(6)]))
+    given = recipe(folder, tmp_path / "out", render={"long_side": 64, "passwords": passwords})
+    parse_here(given)
+    beside, inside = rows(tmp_path / "out")
+    assert beside.status == "ok"
+    assert (inside.member, inside.reason, inside.status) == ("deep/scan.tif", reason, "failed" if reason else "ok")
