@@ -44,6 +44,7 @@ class ScaleRecipe(Recipe):
     documents: int = Field(default=10_000, ge=1)
     manifest_pages: int = Field(default=1_000_000, ge=1)
     manifest_unit: int = Field(default=256, ge=1, le=1024)  # ``ray.unit`` of that part
+    pass_units: int = Field(default=4096, ge=1)  # ``ray.pass_units`` of that part
     limit_seconds: float = Field(default=1800.0, gt=0)  # of one part
     json_out: str | None = None
 
@@ -157,7 +158,7 @@ def _million(recipe: ScaleRecipe, work: Path) -> dict[str, Any]:
 
     settings = {
         "sources": ["/archive"], "out": str(work / "out"), "model": {"name": "fake"},
-        "ray": {"unit": recipe.manifest_unit, "decoders": 1, "decoder_cpus": 0.5},
+        "ray": {"unit": recipe.manifest_unit, "pass_units": recipe.pass_units, "decoders": 1, "decoder_cpus": 0.5},
     }  # fmt: skip
     steps = _Steps()
     counts = million.run(build(ParseRecipe, settings), recipe.manifest_pages, steps, lambda: connect(None))

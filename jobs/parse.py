@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -43,30 +46,49 @@ def connect(address: str | None) -> None:
     import ray.data
 
     if not ray.is_initialized():
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of native code, which writes to this terminal
-        logging.getLogger("ray").setLevel(logging.ERROR)  # it says things before ``init`` sets that
-        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-        if address or os.environ.get("RAY_ADDRESS"):
-            ray.init(address=address or "auto", **quiet)
-        else:
-            try:
-                ray.init(num_cpus=max(8, os.cpu_count() or 1), include_dashboard=False, **quiet)
-            except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
-                ray.init(**quiet)
-        _hush()
+        with _silent():
+            _join(address)
         end_on_sigterm()
     ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)  # it warns that there are no bars
 
 
-def _hush() -> None:
-    """Keep what raylets tell every driver (how many workers they started) off the terminal. Ray has no setting for it;
-    where a version has no such handler either, their words are seen again."""
-    with suppress(ImportError, AttributeError, KeyError):
-        from ray._private.ray_logging import global_worker_stdstream_dispatcher as dispatcher
+def _join(address: str | None) -> None:
+    import ray
+    from ray._private import worker
 
-        dispatcher.remove_handler("ray_print_logs")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of native code, which writes to this terminal
+    logging.getLogger("ray").setLevel(logging.ERROR)  # it says things before ``init`` sets that
+    if hasattr(worker, "print_to_stdstream"):  # what raylets tell every driver; Ray has no setting for that
+        worker.print_to_stdstream = lambda *_, **__: None
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address or os.environ.get("RAY_ADDRESS"):
+        ray.init(address=address or "auto", **quiet)
+        return
+    try:
+        ray.init(num_cpus=max(8, os.cpu_count() or 1), include_dashboard=False, **quiet)
+    except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
+        ray.init(**quiet)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """What is written to standard error meanwhile, by native code too, is seen only where this fails."""
+    sys.stderr.flush()
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(real, said.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(real, 2)
+            os.close(real)
 
 
 def show(summary: Summary) -> str:

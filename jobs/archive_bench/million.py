@@ -50,7 +50,7 @@ def run(recipe: ParseRecipe, pages: int, timed: Timed, connect: Callable[[], Non
     _, decode, _ = stages(recipe, reading, ledger)
     line = [FunctionStage("render", make_up, batch=1), decode, FunctionStage("count", count, cpus=0.25, batch=1)]
     timed("start Ray", connect)
-    receipts = timed("schedule", partial(_schedule, plan.works, line, recipe.ray.blocks))
+    receipts = timed("schedule", partial(_schedule, plan.works, line, recipe))
     if sorted(receipts) != sorted(work.unit.name for work in plan.works):
         raise AssertionError(f"{len(receipts)} receipts for {len(plan.works)} units")
     return {"pages": pages, "units": info.groups, "units_committed": marked, "units_scheduled": len(receipts),
@@ -112,5 +112,9 @@ def _mark(info: ManifestInfo, ledger: Ledger) -> int:
     return marked
 
 
-def _schedule(works: tuple[Work, ...], line: list[Any], blocks: int | None) -> list[str]:
-    return [receipt.unit for receipt in run_ray(works, line, blocks=blocks)]
+def _schedule(works: tuple[Work, ...], line: list[Any], recipe: ParseRecipe) -> list[str]:
+    """In passes of ``ray.pass_units``, as the job does it."""
+    most, units = recipe.ray.pass_units, []
+    for start in range(0, len(works), most):
+        units += [receipt.unit for receipt in run_ray(works[start : start + most], line, blocks=recipe.ray.blocks)]
+    return units

@@ -30,7 +30,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from jocr import storage
 from jocr.archive.layout import ATTEMPTS, Unit, place
@@ -203,7 +203,8 @@ def _read(uri: str) -> _Death | None:
     try:
         data = storage.read_bytes(uri)
         record = json.loads(data) if data else {"mode": "together", "run": "", "page": None}  # a power cut emptied it
-        mode, page = record["mode"], record["page"]
+        mode: Any = record["mode"]
+        page = record["page"]
         if mode not in get_args(Mode):
             raise ValueError(f"mode {mode!r}")
         return _Death(str(record["run"]), mode, None if page is None else int(page))

@@ -1,5 +1,10 @@
 """The manifest: one row per page in Parquet parts, and a small JSON that says the manifest is whole.
 
+Manifests of earlier inventories are kept, on purpose: each says what the sources held when it was made (``run.json``
+names the one in force, a page that vanished can be looked up), and equal inputs add none. Who needs the room may remove
+``manifest/<id>.json`` and the folder ``manifest/<id>`` of any but the latest; the next inventory then still reuses
+what the latest knows.
+
 Names are kept in the stored form of ``jocr.archive.names``; ``read_pages`` gives them back exactly.
 """
 
