@@ -6,12 +6,14 @@ a column of ``None``. The same list runs without Ray in ``run_local``, which is 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +22,7 @@ import pyarrow as pa
 from jocr.errors import JocrError
 
 RECORD = "record"
+TRIM = 64  # batches of results after which the driver gives memory back
 ATTEMPTS = 2  # retries of a task whose process died; more would run a deadly page for ever
 BLOCKS = 4096  # most input blocks, where a run does not say: beyond it, planning costs the driver more than it spreads
 
@@ -80,8 +83,21 @@ def run_ray(records: Sequence[Any], stages: Sequence[Stage], *, blocks: int | No
     dataset = ray.data.from_items(rows, override_num_blocks=min(len(rows), blocks or BLOCKS))
     for stage in stages:
         dataset = _attach(dataset, stage)
-    for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-        yield from _unpack(batch)
+    try:
+        for number, batch in enumerate(
+            dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        ):
+            yield from _unpack(batch)
+            if number % TRIM == TRIM - 1:
+                _trim()
+    finally:
+        _trim()
+
+
+def _trim() -> None:
+    """Give memory that was freed back to the system: a driver's allocator keeps some 10 kB a record for itself."""
+    with suppress(OSError, AttributeError):  # another libc than glibc
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def call_ray(function: Callable[..., Any], *args: Any) -> Any:
