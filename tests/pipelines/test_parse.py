@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import pytest
 
 from jobs._main import main, user_error
 from jobs.parse import run, show
+from jocr.archive import run as archive
+from jocr.archive.ledger import Ledger
+from jocr.archive.manifest import latest
+from jocr.archive.plan import make_plan, plan_redrive
 from jocr.archive.run import Summary
 from jocr.config import ParseRecipe, build
 from jocr.decoding.fake import WORDS, FakeDecoder
@@ -158,6 +163,20 @@ def test_after_a_death_of_its_own_pages_go_one_by_one(sources, tmp_path):
     before = broken_off(given, tmp_path / "out", 4, 1)[1]
     asked, kept = broken_off(given, tmp_path / "out", 3)
     assert (asked, kept) == ([4], before + 3)  # three were finished, the fourth was alone in flight
+
+
+def test_a_resumed_run_tells_of_failures_before_it(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 1})
+    with pytest.raises(EngineError):
+        parse_here(given, Counting(script={1: "error", 5: "die"}))
+    ledger = Ledger(str(tmp_path / "out"), settle(given).settings)
+    for plan in (make_plan(latest(given.out), ledger), plan_redrive(latest(given.out), ledger, "engine_error")):
+        watch = archive.start(plan, given, ledger, lambda pages: None)
+        deadline = time.monotonic() + 30
+        while not watch.progress.failed and time.monotonic() < deadline:
+            time.sleep(0.01)  # markers are read beside the run
+        watch.close()
+        assert ", 1 failed, " in watch.progress.line()
 
 
 def test_a_page_over_its_budget_is_not_begun(sources, tmp_path):
