@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import uuid
 from collections import Counter
 from dataclasses import dataclass
@@ -82,6 +83,9 @@ class Trial:
             if kind is None and self.careful:
                 for entry in list(storage.list_below(self.folder)):
                     storage.delete(entry.uri)
+        if not storage.is_s3(self.folder):
+            with contextlib.suppress(OSError):  # somebody else's try is in it
+                os.rmdir(self.folder)
 
     def _record(self, number: int | None) -> None:
         storage.atomic_write(self.uri, json.dumps({"file": number}).encode("ascii"), durable=number is not None)

@@ -69,6 +69,7 @@ def test_a_chunk_where_nobody_dies_leaves_nothing(folder: str) -> None:
     opened: list[int] = []
     assert work(folder, 3, set(), 3, opened) == opened == [0, 1, 2]
     assert list(storage.list_below(folder)) == []
+    assert storage.is_s3(folder) or not Path(folder).exists()
 
 
 def test_an_error_that_is_survived_blames_no_file(folder: str) -> None:
