@@ -89,7 +89,7 @@ def measure(make: MakeDecoder, kinds: Mapping[str, Sequence[PageInput]], *, name
         for repeat in range(repeats + 1):  # the first one warms up and is not kept
             report(f"batch {batch}, repeat {repeat} of {repeats}")
             for kind, inputs in kinds.items():
-                for depth, decoder in decoders.items():
+                for depth, decoder in list(decoders.items())[:: -1 if repeat % 2 else 1]:  # no one is always first
                     measured = Measured() if repeat == 0 else results.setdefault((batch, depth, kind), Measured())
                     measured.add(decoder, inputs if repeat else inputs[:1])
     return [

@@ -168,7 +168,7 @@ def _same(steps: Steps, start: int, count: int = 24) -> Row:
         page = PageState("", 0, start, 99, [7], start)
         while len(page.tokens) < count:
             outcome = speculate(steps, [page], [depth])
-            book(page, depth, outcome.accepted[0])
+            book(page, outcome.ran, 0)
             page.tokens += outcome.spans[0]
         texts.append(page.tokens[:count])
     return row("tokens of K=3 equal to plain", float(texts[0] == texts[1]), "", f"{count} tokens; {steps.guarantee}")

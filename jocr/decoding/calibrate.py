@@ -1,29 +1,58 @@
-"""Measure what a round of each depth costs, before the first page, so that ``AutoDepth`` starts from facts."""
+"""Measure what plain rounds and drafts cost, before the first page, so that ``AutoDepth`` starts from facts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
-from jocr.decoding.depth import MAX_DEPTH, Costs
+from jocr.decoding.depth import MAX_DEPTH, Costs, Prices
 from jocr.decoding.speculative import PageState, speculate
 from jocr.decoding.steps import Steps
 
 START = 64  # positions already in the cache of a scratch page
-REPEATS = 3  # the fastest counts: anything else on the machine only ever adds
+ROUNDS = 8  # of one timed call, where a round is quick
+QUICK = 0.01  # seconds
+REPEATS = 5  # the fastest counts: anything else on the machine only ever adds
 
 
 def calibrate(steps: Steps, costs: Costs, vocab: int, page_counts: Iterable[int]) -> None:
-    """Time rounds of depth 0..5 for each number of pages, on scratch slots. No page may be running."""
+    """Time rounds in which none, one and all of so many scratch pages draft, 1 and 5 deep. No page may be running."""
     cache, random = steps.cache, Random(0)
-    cache.reserve(START + MAX_DEPTH + 2)
+    cache.reserve(START + ROUNDS * (MAX_DEPTH + 1) + 1)
     for part in (cache.k, cache.v):
         part[:, :, :, :START] = 0
     cache.hidden[:, :START] = 0
+
+    def seconds(depths: Sequence[int], most: int) -> float:
+        """Of one round."""
+        pages = [PageState("", slot, START, 999, [random.randrange(vocab)], START) for slot in range(len(depths))]
+        outcome = speculate(steps, pages, depths, most=most)
+        return outcome.seconds / outcome.ran.rounds
+
     for count in sorted(set(page_counts)):
-        pages = [PageState("", slot, START, 99, [random.randrange(vocab)], START) for slot in range(count)]
-        for depth in (0, *range(MAX_DEPTH + 1)):  # the first is a warm-up
-            for page in pages:
-                page.tokens[:] = [random.randrange(vocab)]
-            times = [speculate(steps, pages, [depth] * count).seconds for _ in range(REPEATS)]
-            costs.set(count, depth, min(times))
+        cases = _cases(count)
+        quick = max([seconds(depths, 1) for depths in cases]) < QUICK  # also a warm-up
+        times = [[seconds(d, ROUNDS if quick else 1) for d in cases] for _ in range(REPEATS if quick else 1)]
+        costs.set(count, _prices(count, *(min(case) for case in zip(*times, strict=True))))
+
+
+def _cases(count: int) -> list[list[int]]:
+    """None drafts; one and all draft once; one and all draft to the end."""
+    one = [[depth, *[0] * (count - 1)] for depth in (1, MAX_DEPTH)]
+    return [[0] * count, one[0], [1] * count, one[1], [MAX_DEPTH] * count]
+
+
+def _prices(count: int, plain: float, one: float, every: float, one_deep: float, every_deep: float) -> Prices:
+    steps = MAX_DEPTH - 1
+    first, further = _split(count, one - plain, every - plain), _split(
+        count, (one_deep - one) / steps, (every_deep - every) / steps
+    )  # fmt: skip
+    return Prices(plain, *first, *further)
+
+
+def _split(count: int, one: float, every: float) -> tuple[float, float]:
+    """What is paid once, and for each page, where one page costs ``one`` and ``count`` pages cost ``every``."""
+    if count == 1:
+        return 0.0, max(0.0, min(one, every))
+    each = min(max(0.0, (every - one) / (count - 1)), every / count)
+    return max(0.0, one - each), each

@@ -1,4 +1,4 @@
-"""Decoding steps on a CPU: one compiled call for a verify, one for a whole chain of drafts.
+"""Decoding steps on a CPU: one compiled call for a verify, a chain of drafts, or many rounds of both.
 
 Small fp32 models are run by one thread, bf16 models of any size by as many as torch would use.
 """
@@ -17,10 +17,11 @@ from jocr.decoding import compiled_decoder as decoder
 from jocr.decoding.cache import SlotCache
 from jocr.decoding.compiled import Cache, Scratch, pad
 from jocr.decoding.compiled_draft import draft, prime
+from jocr.decoding.compiled_rounds import run
 from jocr.decoding.compiled_weights import Packed, pack_model
 from jocr.decoding.depth import MAX_DEPTH, OPEN
 from jocr.decoding.kernels import MOST_ROWS
-from jocr.decoding.steps import Rows
+from jocr.decoding.steps import Ran, Rows, Stretch
 from jocr.decoding.team import Crew
 from jocr.model.layers import rotary_table
 from jocr.model.ocr import OcrModel
@@ -95,6 +96,24 @@ class CompiledSteps:
         given = tokens, np.array(counts), slots, starts, np.array(depths), gate, count
         self._call(draft, *given, own=lambda i: (out, made) if i == 0 else (np.empty_like(out), np.empty_like(made)))
         return [row[:n] for row, n in zip(out.tolist(), made.tolist(), strict=True)]
+
+    def run(self, pages: Sequence[Stretch], most: int, gate: float, eos: int) -> Ran:
+        """Many rounds of ``draft`` and ``verify`` in one call; see ``ManyRounds``."""
+        count, had = len(pages), [len(p.tokens) for p in pages]
+        deepest = max(p.depth for p in pages)
+        self._ready(max(sum(had), count * (deepest + 1)), count * (deepest + 1))
+        text = np.zeros((count, max(had) + most * (deepest + 1)), np.int64)
+        for row, page in zip(text, pages, strict=True):
+            row[: len(page.tokens)] = page.tokens
+        starts = np.array([p.start for p in pages])
+        mine = [text, np.array(had), starts.copy(), *np.zeros((2, count, max(deepest, 1)), np.int64),
+                np.zeros(1, np.int64)]  # fmt: skip
+        given = [np.array([p.slot for p in pages]), starts, np.array([p.depth for p in pages]),
+                 np.array([p.room for p in pages])]  # fmt: skip
+        self._call(run, most, gate, eos, *given, own=lambda i: mine if i == 0 else [a.copy() for a in mine])
+        _, held, filled, drafted, accepted, done = mine
+        spans = [row[a:b].tolist() for row, a, b in zip(text, had, held.tolist(), strict=True)]
+        return Ran(spans, drafted.tolist(), accepted.tolist(), filled.tolist(), int(done[0]))
 
     def _call(self, function: Any, *given: Any, own: Any = lambda i: ()) -> None:
         """A compiled function in every thread, after ``given`` with weights, sizes, cache, scratch and ``own``."""

@@ -1,7 +1,8 @@
 """A model's weights in the flat arrays that the compiled kernel reads.
 
-fp32 models are copied. A bf16 model may hand its matrices over instead, piece by piece, so that they are never held
-twice; such a model can no longer be saved or run by its own modules, but for its vision part and its embedding.
+fp32 models are copied, into half the memory where that loses nothing. A bf16 model may hand its matrices over instead,
+piece by piece, so that they are never held twice; such a model can no longer be saved or run by its own modules, but
+for its vision part and its embedding.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ class Packer:
             self.size += panels.size(weight)
         return at
 
-    def take(self) -> np.ndarray:
+    def take(self, dtype: torch.dtype) -> np.ndarray:
         """All matrices in one array; every tensor is let go as soon as it is copied."""
-        flat = np.empty(self.size, panels.STORED[self.pieces[0][1].dtype])
+        flat = np.empty(self.size, panels.STORED[dtype])
         for i, (at, weight) in enumerate(self.pieces):
-            panels.pack(weight, flat[at : at + panels.size(weight)])
+            panels.pack(weight.to(dtype), flat[at : at + panels.size(weight)])
             self.pieces[i] = (at, weight[:0].clone())
         return flat
 
@@ -81,7 +82,7 @@ def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
     norm, head = p.vector(body.norm.weight), p.matrix(model.lm_head.weight)
     lines = [_block(p, cast(Block, block)) for block in body.layers]
     enorm = hnorm = eh = -1
-    embed = draft_embed = panels.stored(body.embed_tokens.weight)
+    embed = draft_embed = body.embed_tokens.weight.detach()
     draft_norm, draft_head = norm, head
     if model.cfg.mtp_num_heads:
         first = cast(DraftHead, model.mtp_module.heads[0])
@@ -89,14 +90,16 @@ def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
         eh = p.matrix(first.eh_proj.weight)
         lines.append(_block(p, first.mtp_block))
         if model.mtp_embed_tokens is not None:
-            draft_embed = panels.stored(model.mtp_embed_tokens.weight)
+            draft_embed = model.mtp_embed_tokens.weight.detach()
         if model.mtp_norm is not None:
             draft_norm = p.vector(model.mtp_norm.weight)
         if model.mtp_lm_head is not None:
             draft_head = p.matrix(model.mtp_lm_head.weight)
+    dtype = narrowest(embed, draft_embed, *(weight for _, weight in p.pieces))
     if hand_over:
         _empty(model)
-    weights = Weights(p.take(), np.concatenate(p.norms), embed, draft_embed)
+    tables = [panels.stored(table.to(dtype)) for table in (embed, draft_embed)]
+    weights = Weights(p.take(dtype), np.concatenate(p.norms), *tables)
     dims = Dims(
         cfg.hidden_size, cfg.num_hidden_layers, cfg.num_attention_heads, cfg.head_dim, cfg.vocab_size,
         cfg.intermediate_size, cfg.n_routed_experts, cfg.num_experts_per_tok, cfg.moe_intermediate_size,
@@ -105,6 +108,14 @@ def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
     )  # fmt: skip
     offsets = Offsets(np.array(lines, np.int64), norm, head, enorm, hnorm, eh, draft_norm, draft_head)
     return Packed(weights, offsets, dims)
+
+
+def narrowest(*weights: Tensor) -> torch.dtype:
+    """bf16 where it holds every weight exactly (a checkpoint saved in bf16 and loaded in fp32), else their own type.
+    The kernel computes in fp32 either way, so the results are the same to the last bit."""
+    quick = torch.backends.cpu.get_cpu_capability() in VECTOR_UNITS
+    exact = quick and all(torch.equal(weight, weight.bfloat16().to(weight.dtype)) for weight in weights)
+    return torch.bfloat16 if exact else weights[0].dtype
 
 
 def _block(p: Packer, block: Block) -> list[int]:

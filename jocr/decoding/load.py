@@ -18,12 +18,12 @@ from jocr.decoding.compiled_weights import Packed, fits, pack_model
 from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedDepth
 from jocr.decoding.engine import Limits, TorchDecoder
 from jocr.decoding.fake import is_fake, make_fake
+from jocr.decoding.guard import CompiledGuard
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
 from jocr.decoding.torch_steps import TorchSteps
 from jocr.decoding.vllm_load import load_vllm, pick_engine, vllm_device
 from jocr.errors import ConfigError, EngineError
-from jocr.markup.repeats import LoopGuard
 from jocr.model.ocr import OcrModel, PageViews
 from jocr.model.shards import weight_files
 from jocr.model.tokenizer import Tokenizer, load_tokenizer
@@ -83,7 +83,7 @@ class Parts:
     model: OcrModel
     tokenizer: Tokenizer
     processor: ProcessorConfig
-    weights: Packed | None = None  # the matrices of a model that handed them over to the compiled steps
+    weights: Packed | None = None  # the matrices as the compiled steps read them; a bf16 model has no others
 
     def decoder(self, *, depth: str | int, batch: int, limits: Limits | None = None) -> TorchDecoder:
         return make_decoder(
@@ -98,9 +98,11 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     directory = resolve_checkpoint(model)
     kind = pick_dtype(dtype, place, size_of(directory))
     loaded = load_model(directory, dtype=kind, device=str(place))
-    weights = pack_model(loaded, hand_over=True) if kind == torch.bfloat16 and fits(loaded) else None
+    weights = pack_model(loaded, hand_over=kind == torch.bfloat16) if fits(loaded) else None
     if weights is None and packed.fits(loaded):
         packed.pack(loaded)
+    elif packed.fits_vision(loaded):
+        packed.pack_vision(loaded)
     return Parts(
         model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory), weights
     )
@@ -125,7 +127,7 @@ def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConf
     return TorchDecoder(
         cfg=model.cfg, encode=partial(encode_page, model), steps=steps, policy=make_policy(depth), drafting=depth != 0,
         tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(),
-        make_guard=partial(LoopGuard, decode=tokenizer.decode) if guard else None,
+        make_guard=partial(CompiledGuard, decode=tokenizer.decode) if guard else None,
     )  # fmt: skip
 
 
@@ -137,7 +139,7 @@ def encode_page(model: OcrModel, views: PageViews) -> Tensor:
 
 def make_steps(model: OcrModel, slots: int, backend: Backend = "auto", weights: Packed | None = None) -> Steps:
     """The fastest steps for this model and device, or those asked for, with a cache of ``slots`` pages; ``weights``
-    are the model's where it has handed them over."""
+    are the model's where they are packed already."""
     weight = model.model.norm.weight
     if weights is not None or (backend != "torch" and fits(model)):
         cache = SlotCache(model.cfg.text, slots, GRAIN, torch.float32, weight.device, transposed=True)

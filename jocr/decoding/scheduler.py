@@ -12,12 +12,15 @@ from time import perf_counter
 
 from torch import Tensor
 
-from jocr.decoding.depth import DepthPolicy
+from jocr.decoding.depth import OPEN, DepthPolicy, Plan
 from jocr.decoding.sampling import Sampler
 from jocr.decoding.speculative import PageState, Round, book, speculate
 from jocr.decoding.stats import Stats
 from jocr.decoding.steps import Steps
 from jocr.decoding.stopping import Stopper
+
+MOST_ROUNDS = 32  # between two looks at the pages: what the loop guard and the time limit may come late by
+PAUSE = 0.02  # seconds of work between two such looks, where rounds are not quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Scheduler:
     def __init__(self, steps: Steps, policy: DepthPolicy, drafting: bool, stats: Stats) -> None:
         self.steps, self.policy, self.drafting, self.stats = steps, policy, drafting, stats
         self.running: list[tuple[Job, PageState]] = []
+        self.pace = PAUSE  # seconds of a round, lately
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
         """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears."""
@@ -59,7 +63,7 @@ class Scheduler:
                     yield from self._admit(waiting)
                     waiting = next(jobs, None)
                 if self.running:
-                    yield from self._round()
+                    yield from self._rounds(waiting is not None and bool(self.steps.cache.free))
         finally:
             for _, page in self.running:
                 self.steps.cache.release(page.slot)
@@ -88,29 +92,42 @@ class Scheduler:
         job.stopper.take(page.tokens, [first])
         yield from self._retire()
 
-    def _round(self) -> Iterator[Finished]:
+    def _rounds(self, filling: bool) -> Iterator[Finished]:
+        """A few rounds; one where a page waits for a slot that is free."""
         pages = [page for _, page in self.running]
-        greedy = [page.belief for page in pages if page.sampler is None]
-        depth = self.policy.choose(greedy) if self.drafting and greedy else 0
-        depths = [0 if page.sampler else max(0, min(depth, page.limit - len(page.tokens) - 1)) for page in pages]
+        most = 1 if filling else max(1, min(MOST_ROUNDS, int(PAUSE / self.pace)))
+        plan = self._plan(pages, most)
+        far = [plan.most * (depth + 1) for depth in plan.depths]
+        ends = [min(p.length + n, p.prompt + p.limit) for p, n in zip(pages, far, strict=True)]
         try:
-            self.steps.cache.reserve(max(page.length for page in pages) + depth + 1)
-            outcome = speculate(self.steps, pages, depths, self.policy.gate)
+            self.steps.cache.reserve(max(ends) + 1)
+            outcome = speculate(self.steps, pages, plan.depths, plan.gate, plan.most, self.running[0][0].stopper.eos)
         except Exception as error:
             yield from self._isolate(error)
             return
         self._book(pages, outcome)
         yield from self._retire()
 
+    def _plan(self, pages: list[PageState], most: int) -> Plan:
+        """What the policy says of the greedy pages; nothing is drafted for the others."""
+        greedy = [i for i, page in enumerate(pages) if page.sampler is None]
+        depths = [0] * len(pages)
+        if not (self.drafting and greedy):
+            return Plan(depths, OPEN, most)
+        plan = self.policy.choose([pages[i].belief for i in greedy], most)
+        for i, depth in zip(greedy, plan.depths, strict=True):
+            depths[i] = depth
+        return Plan(depths, plan.gate, plan.most)
+
     def _book(self, pages: list[PageState], outcome: Round) -> None:
-        self.policy.observe([page.belief for page in pages], outcome.drafted, outcome.accepted, outcome.seconds)
+        ran, seconds = outcome.ran, outcome.seconds
+        self.policy.observe([page.belief for page in pages], ran.drafted, ran.accepted, ran.rounds, seconds)
+        self.pace = seconds / ran.rounds
         before = sum(len(page.tokens) for page in pages)
-        for (job, page), depth, span, accepted in zip(
-            self.running, outcome.drafted, outcome.spans, outcome.accepted, strict=True
-        ):
-            book(page, depth, accepted)
-            job.stopper.take(page.tokens, span)
-        self.stats.round(outcome.drafted, sum(len(page.tokens) for page in pages) - before, outcome.seconds)
+        for i, (job, page) in enumerate(self.running):
+            book(page, ran, i)
+            job.stopper.take(page.tokens, ran.spans[i])
+        self.stats.rounds(ran, sum(len(page.tokens) for page in pages) - before, seconds)
 
     def _isolate(self, error: Exception) -> Iterator[Finished]:
         """A round failed: repeat it page by page, so that only the page that causes it pays."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
+from jocr.decoding.steps import Ran
 from jocr.records import Transcript
 
 KEPT = 4096  # round times of one kind that are remembered
@@ -23,13 +24,15 @@ class Stats:
     pages: int = 0
     times: dict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def round(self, depths: Sequence[int], tokens: int, seconds: float) -> None:
-        """Book one round over pages with these depths."""
+    def rounds(self, ran: Ran, tokens: int, seconds: float) -> None:
+        """Book a call that committed so many tokens."""
         self.tokens += tokens
         self.decode_seconds += seconds
-        kept = self.times[len(depths), depths[0]]
-        if len(set(depths)) == 1 and len(kept) < KEPT:
-            kept.append(seconds)
+        depth = len(ran.drafted[0]) if sum(ran.drafted[0]) else 0
+        kept = self.times[len(ran.spans), depth]
+        same = all(page[:depth] == [ran.rounds] * depth and not any(page[depth:]) for page in ran.drafted)
+        if same and len(kept) < KEPT:
+            kept.append(seconds / ran.rounds)
 
     @property
     def tokens_per_second(self) -> float:

@@ -26,6 +26,28 @@ class Rows:
     tokens: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A page that is to run on for some rounds: what the draft's cache lacks of it, and how far it may go."""
+
+    slot: int
+    start: int  # position of the first of ``tokens``
+    tokens: Sequence[int]  # committed; the last one has not been read by the verifier; only it where nothing is drafted
+    depth: int
+    room: int  # tokens it may still get
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What some rounds may commit; lists by page."""
+
+    spans: list[list[int]]
+    drafted: list[list[int]]  # by position of the draft
+    accepted: list[list[int]]
+    filled: list[int]  # where the draft's cache ends, for pages that drafted
+    rounds: int
+
+
 class Steps(Protocol):
     """Greedy choices of the verifier and of the draft head, with the cache kept up to date."""
 
@@ -55,5 +77,16 @@ class Steps(Protocol):
         A page gets no further proposal once the product of its proposals' probabilities is not above ``gate``.
 
         The state before each row given must be in ``cache.hidden``.
+        """
+        ...
+
+
+class ManyRounds(Protocol):
+    """Steps that can run several rounds without coming back."""
+
+    def run(self, pages: Sequence[Stretch], most: int, gate: float, eos: int) -> Ran:
+        """Up to ``most`` rounds, ending with the one in which a page used up its room or met ``eos``.
+
+        The rounds are those of ``draft`` and ``verify``: what is committed, and what is proposed, is the same.
         """
         ...

@@ -21,6 +21,14 @@ class Guard(Protocol):
         ...
 
 
+class SpanGuard(Guard, Protocol):
+    """A guard that takes many tokens at once."""
+
+    def scan(self, token_ids: Sequence[int]) -> tuple[int, Repeat | None]:
+        """``push`` of one token after the other up to the first that ends a loop: how many were taken, and the loop."""
+        ...
+
+
 class Stopper:
     """Decides for one page.
 
@@ -42,24 +50,26 @@ class Stopper:
 
     def take(self, tokens: list[int], span: Sequence[int]) -> None:
         """Append to ``tokens`` what may be kept of ``span``; sets ``stop`` where the page ends there."""
-        for token in span:
-            if self.stop is not None:
-                return
-            if token == self.eos:
-                self.stop = "end"
-                return
-            tokens.append(token)
-            if self.guard is not None:
-                self._look(self.guard, token)
+        if self.stop is None:
+            kept = list(span[: span.index(self.eos)] if self.eos in span else span)[: self.limit - len(tokens)]
+            taken = self._look(kept)
+            tokens += kept[:taken]
             if self.stop is None and len(tokens) >= self.limit:
                 self.stop = "length"
+            if self.stop is None and len(kept) < len(span):
+                self.stop = "end"
         self.check_time(len(tokens))
 
-    def _look(self, guard: Guard, token: int) -> None:
-        if (found := guard.push((token,))) is not None:
+    def _look(self, tokens: Sequence[int]) -> int:
+        """Show the guard what is to be kept; how much of it may be."""
+        if self.guard is None:
+            return len(tokens)
+        taken, found = scan(self.guard, tokens)
+        if found is not None:
             self.stop = "loop"
             self.keep = found.start + found.period  # what was said once is kept
             self.detail = f"{found.count} copies of {found.period} tokens from token {found.start} on"
+        return taken
 
     def check_time(self, tokens: int) -> None:
         """End the page as an error where its time is over."""
@@ -70,3 +80,13 @@ class Stopper:
     def trim(self, tokens: list[int]) -> list[int]:
         """Tokens without the repetition that ended them."""
         return tokens if self.keep is None else tokens[: self.keep]
+
+
+def scan(guard: Guard, tokens: Sequence[int]) -> tuple[int, Repeat | None]:
+    """See ``SpanGuard``; also for a guard that takes tokens one by one."""
+    if (at_once := getattr(guard, "scan", None)) is not None:
+        return at_once(tokens)
+    for i, token in enumerate(tokens):
+        if (found := guard.push((token,))) is not None:
+            return i + 1, found
+    return len(tokens), None

@@ -11,6 +11,7 @@ import torch
 from jocr.decoding import packed
 from jocr.decoding.bench_published import active_bytes, measure_published, random_model
 from jocr.model.config import OcrConfig
+from jocr.model.ocr import PageViews
 from tests.decoding.models import VISION, prompts, run, tiny_model
 
 needs_bf16 = pytest.mark.skipif(
@@ -32,6 +33,18 @@ def test_packing_replaces_every_matrix_and_changes_states_only_by_rounding() -> 
         assert (want - got).abs().max() < 0.05 * want.abs().max()
         one = model.hidden(model.embed(ids[0, :1])[None]).float()  # a single row takes the other path
         assert (want[:, :1] - one).abs().max() < 0.05 * want.abs().max()
+
+
+def test_packed_towers_see_the_same_in_fp32() -> None:
+    model = tiny_model(1, 0.6, VISION)
+    views = PageViews(torch.randn(3, 64, 64), torch.randn(2, 3, 64, 64), (2, 1))
+    with torch.inference_mode():
+        want = model.encode_page(views)
+        packed.pack_vision(model)
+        left = [part for part in model.model.modules() if isinstance(part, torch.nn.Linear)]
+        assert not any(part in left for part in model.model.vision_model.modules())
+        assert not any(part in left for part in model.model.sam_model.modules())
+        torch.testing.assert_close(model.encode_page(views), want, rtol=1e-4, atol=1e-5)
 
 
 @needs_bf16
