@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from statistics import median
 
 from jocr.decoding.depth import MAX_DEPTH, Costs, Prices
 from jocr.decoding.speculative import PageState, speculate
@@ -12,7 +13,7 @@ from jocr.decoding.steps import Steps
 START = 64  # positions already in the cache of a scratch page
 ROUNDS = 8  # of one timed call, where a round is quick
 QUICK = 0.01  # seconds
-REPEATS = 5  # the fastest counts: anything else on the machine only ever adds
+REPEATS = 9  # each compared with the plain rounds beside it: what else the machine does hits both
 
 
 def calibrate(steps: Steps, costs: Costs, vocab: int, page_counts: Iterable[int]) -> None:
@@ -32,8 +33,12 @@ def calibrate(steps: Steps, costs: Costs, vocab: int, page_counts: Iterable[int]
     for count in sorted(set(page_counts)):
         cases = _cases(count)
         quick = max([seconds(depths, 1) for depths in cases]) < QUICK  # also a warm-up
-        times = [[seconds(d, ROUNDS if quick else 1) for d in cases] for _ in range(REPEATS if quick else 1)]
-        costs.set(count, _prices(count, *(min(case) for case in zip(*times, strict=True))))
+        repeats = REPEATS if quick else 1
+        times = [[seconds(d, ROUNDS if quick else 1) for d in cases] for _ in range(repeats)]
+        plain = min(row[0] for row in times)
+        over = [median(case / row[0] for row, case in zip(times, column, strict=True))
+                for column in zip(*times, strict=True)]  # fmt: skip
+        costs.set(count, _prices(count, *(plain * share for share in over)))
 
 
 def _cases(count: int) -> list[list[int]]:

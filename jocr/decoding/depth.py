@@ -17,6 +17,7 @@ MAX_DEPTH = 5
 NEXT_RIGHT = 0.75  # how often the proposal after a sure chain is accepted: what going on is worth before it is drafted
 OPEN = 0.0  # a gate that lets every chain go on
 SURE = 0.95  # a gate is not set above
+LEAST, MOST = 0.8, 4.0  # of what drafting costs, over what calibration said
 
 
 @dataclass
@@ -77,7 +78,8 @@ class Costs:
 
     def __init__(self, rate: float = 0.15) -> None:
         self.known: dict[int, Prices] = {}
-        self.ratio, self.rate = 1.0, rate
+        self.ratios: dict[int, float] = {}  # by number of pages
+        self.rate = rate
         self._plain: float | None = None  # of the last call, seconds over prediction, where it was plain
         self._drafted: tuple[float, float, float] | None = None  # else its seconds, and both parts of its prediction
 
@@ -88,7 +90,11 @@ class Costs:
     def of(self, pages: int) -> Prices | None:
         """Prices; between numbers of pages that were measured, interpolated. None where not known."""
         known = self._known(pages)
-        return known.times(self.ratio) if known is not None else None
+        return known.times(self.ratio(pages)) if known is not None else None
+
+    def ratio(self, pages: int) -> float:
+        """How much dearer than calibrated drafting for so many pages is."""
+        return self.ratios.get(pages, 1.0)
 
     def _known(self, pages: int) -> Prices | None:
         below = max((n for n in self.known if n <= pages), default=None)
@@ -107,18 +113,18 @@ class Costs:
         more = prices.predict(drafted, rounds) - plain
         if more > 0:
             if self._plain is not None:
-                self._learn(self._plain, seconds, plain, more)
+                self._learn(pages, self._plain, seconds, plain, more)
             self._plain, self._drafted = None, (seconds, plain, more)
         else:
             if self._drafted is not None:
-                self._learn(seconds / plain, *self._drafted)
+                self._learn(pages, seconds / plain, *self._drafted)
             self._plain, self._drafted = seconds / plain, None
 
-    def _learn(self, slower: float, seconds: float, plain: float, more: float) -> None:
+    def _learn(self, pages: int, slower: float, seconds: float, plain: float, more: float) -> None:
         """From a machine's slowness in a plain call, and a call that drafted."""
-        seen = (seconds - slower * plain) / (slower * more)
-        seen = min(max(seen, 0.5 * self.ratio), 2.0 * self.ratio)  # one interrupted call must not count for more
-        self.ratio = min(max(self.ratio * (seen / self.ratio) ** self.rate, 0.25), 4.0)
+        seen, old = (seconds - slower * plain) / (slower * more), self.ratio(pages)
+        seen = min(max(seen, 0.5 * old), 2.0 * old)  # one interrupted call must not count for more
+        self.ratios[pages] = min(max(old * (seen / old) ** self.rate, LEAST), MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +179,7 @@ class AutoDepth:
         probe: rounds of a probe or a look.
     """
 
-    def __init__(self, costs: Costs, margin: float = 0.02, probe_every: int = 96, probe_most: int = 1024,
+    def __init__(self, costs: Costs, margin: float = 0.03, probe_every: int = 96, probe_most: int = 1024,
                  plain_every: int = 192, probe: int = 6) -> None:  # fmt: skip
         self.costs, self.margin, self.probe = costs, margin, probe
         self.overall = Belief(decay=0.99).weighing(24.0)
