@@ -40,6 +40,7 @@ from jocr.errors import JocrError
 
 LONG_SIDE = 1280  # pixels: what a render is made at where nothing else is asked for
 PER_DOCUMENT, LINES = 32, 27
+RENDERED = 8  # documents of the comparison of renderers
 TARGET, RENDER_TARGET = 0.85, 0.9
 
 
@@ -47,7 +48,7 @@ class BenchParseRecipe(Recipe):
     """What the bench can be told."""
 
     pages: int = Field(default=1024, ge=64)  # of a long run, besides those of the short one
-    short: int = Field(default=256, ge=64)  # pages of the short run
+    short: int = Field(default=512, ge=64)  # pages of the short run: enough that every worker has started
     rounds: int = Field(default=3, ge=1)
     seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
     limit_seconds: float = Field(default=900.0, gt=0)  # of one run
@@ -72,7 +73,7 @@ def run(recipe: BenchParseRecipe) -> int:
     with tempfile.TemporaryDirectory(prefix="jocr-parse-", ignore_cleanup_errors=True) as name:
         work = Path(name)
         corpus = Corpus(_write(work / "short", recipe.short), _write(work / "long", recipe.short + recipe.pages))
-        every = corpus.paths(corpus.short)
+        every = corpus.paths(corpus.short)[:RENDERED]
         sets = {"render": every, "render, scans": every[::2], "render, born digital": every[1::2]}
         if recipe.documents:
             sets |= {f"render, {recipe.documents}": corpus.paths(Path(recipe.documents))}
