@@ -99,7 +99,7 @@ class CostSettings(Recipe):
 class JobSettings(Recipe):
     """How the archive job works through failures; the in-process runner does not read it."""
 
-    attempts: int = Field(default=3, ge=1)  # starts a page gets, restarts included; the last one alone. 1: one page at a time
+    attempts: int = Field(default=3, ge=1)  # starts a page gets, over all runs; 1: each page by itself
     stall_seconds: float = Field(default=900.0, gt=0)  # an engine that finishes no page for so long is replaced
     redrive: str | None = None  # a reason code: take only the pages that failed for it
     spool_gb: float = Field(default=20.0, gt=0)  # room on each node for remote files and members of containers
@@ -115,7 +115,7 @@ class RaySettings(Recipe):
     decoder_gpus: float = Field(default=0.0, ge=0)
     unit: int = Field(default=128, ge=1, le=1024)  # at most so many pages are committed together; at least a quarter
     renderers: int | None = Field(default=None, ge=1)  # render tasks at a time; None: as Ray finds room
-    pass_units: int = Field(default=4096, ge=1)  # units of one pass; after it decoders start anew, the driver forgets it
+    pass_units: int = Field(default=4096, ge=1)  # units of one pass; decoders start anew after it
     blocks: int | None = Field(default=None, ge=1)  # input blocks of a pass; None: one per unit, up to a limit
     address: str | None = None  # None: start or find a local cluster; a job on a cluster needs nothing here
 
