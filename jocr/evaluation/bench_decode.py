@@ -14,7 +14,6 @@ from rich.table import Table
 from jocr.decoding.bench import BenchRow, Depth, measure, use_threads
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.load import load_parts
-from jocr.evaluation.reading import SETS, inputs_of, pages_of
 from jocr.provenance import collect
 from jocr.records import PageInput
 
@@ -64,6 +63,8 @@ def nano_rows(model: str, pages: int, repeats: int, batches: Sequence[int], thre
 
 def held_out(pages: int) -> dict[str, list[PageInput]]:
     """The same pages in every run: ``pages`` of each kind."""
+    from jocr.evaluation.reading import SETS, inputs_of, pages_of  # the published size does without its packages
+
     return {s.name: list(inputs_of(pages_of(s, pages, FIRST_SEED), MAX_TOKENS)) for s in SETS}
 
 
