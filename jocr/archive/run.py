@@ -126,5 +126,5 @@ def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int],
 def _count_failed(plan: Plan, ledger: Ledger, progress: Progress) -> None:
     """How many pages failed before this run; it takes a while to read so many markers, and nobody waits for it."""
     with suppress(JocrError):
-        for commit in ledger.read(plan.committed):
-            progress.failed += commit.counts.get("failed", 0)
+        failed = sum(commit.counts.get("failed", 0) for commit in ledger.read(plan.committed))
+        progress.failed += failed

@@ -19,6 +19,8 @@ def list_members(path: str | Path, limit: int) -> Iterator[Item]:
         records = _iterate(file)
         try:
             for ordinal, record in enumerate(records):
+                if not record.rec_headers.get_header("Content-Length"):  # every record has one: its header is not whole
+                    raise EOFError("a record's header is cut off")
                 entry = Entry(_uri(record, ordinal), ordinal, -1, records.offset)
                 name = entry.name
                 wanted = record.rec_type in ("response", "resource")

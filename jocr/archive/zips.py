@@ -100,16 +100,24 @@ def _reading(archive: zipfile.ZipFile, info: zipfile.ZipInfo, password: str | No
     if locked and info.compress_type == _AES:
         raise DocumentError("encrypted", "the member is encrypted with AES, which cannot be read; unpack it first")
     try:
-        with archive.open(info, pwd=password.encode() if locked and password else None) as file:
-            yield file  # type: ignore[misc]
-    except NotImplementedError as error:
-        raise DocumentError("unreadable_file", f"{error}; unpack it first") from None
-    except RuntimeError as error:
-        raise DocumentError("wrong_password", str(error)) from None
+        with _unlocked(archive, info, password.encode() if locked and password else None) as file:
+            yield file
     except _BROKEN as error:
         if locked:  # one in 256 wrong passwords passes the check of the header
             raise DocumentError("wrong_password", f"the password gives no sound data ({error})") from None
         raise DocumentError("corrupt", f"damaged in its container ({error})") from None
+
+
+def _unlocked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, password: bytes | None) -> zipfile.ZipExtFile:
+    """An entry opened: only there ``zipfile`` says that it lacks the compression, or that the password is wrong."""
+    try:
+        return archive.open(info, pwd=password)  # type: ignore[return-value]
+    except NotImplementedError as error:
+        raise DocumentError("unreadable_file", f"{error}; unpack it first") from None
+    except RuntimeError as error:
+        if password is None:
+            raise
+        raise DocumentError("wrong_password", str(error)) from None
 
 
 def _name(info: zipfile.ZipInfo) -> str:

@@ -61,13 +61,12 @@ def _lay_out(busy, who, made, drafts, slots, starts, text, held, tokens, lines, 
     """The rows to verify: each page's newest token and its proposals. Returns their number."""
     rows, b = NONE, NONE
     for i in range(len(slots)):
-        k = NONE
-        if b < busy and who[b] == i:
-            k = made[b]
+        mine = b < busy and who[b] == i
+        k = made[b] if mine else NONE
         for j in range(k + 1):
             tokens[rows + j] = drafts[b, j - 1] if j else text[i, held[i] - 1]
             lines[rows + j], places[rows + j] = slots[i], starts[i] + held[i] - 1 + j
-        if k:
+        if mine:
             b += 1
         rows += k + 1
     return rows

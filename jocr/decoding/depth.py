@@ -230,7 +230,7 @@ class AutoDepth:
 
     def observe(self, pages: Sequence[Belief], drafted: Sequence[Sequence[int]], accepted: Sequence[Sequence[int]],
                 rounds: int, seconds: float) -> None:  # fmt: skip
-        """A call took so long. ``pages`` are the greedy ones among those it was for."""
+        """A call over ``pages`` took so long. Nothing was drafted for those that are sampled."""
         self.costs.observe(len(drafted), drafted, rounds, seconds)
         drafting = False
         for page, d, a in zip(pages, drafted, accepted, strict=True):

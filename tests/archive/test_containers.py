@@ -18,6 +18,7 @@ import pytest
 
 from jocr.archive import members as vocabulary
 from jocr.archive.containers import Item, Member, SkippedMember, extract, extract_run, members, sniff_container
+from jocr.archive.zips import _reading
 from jocr.errors import DocumentError
 from jocr.pages.sniff import SNIFF_BYTES
 from jocr.records import REASONS
@@ -419,3 +420,19 @@ def test_many_members_leave_memory_flat(tmp_path: Path, kind: str, count: int) -
             used[found] = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert used[count] - used[300] < 150 * count + 100_000  # the names, and nothing else
+
+
+def test_what_goes_wrong_outside_a_zip_is_not_called_a_wrong_password(tmp_path: Path) -> None:
+    """An error of whoever reads the entry's bytes stays what it is."""
+    with zipfile.ZipFile(put(tmp_path, zipped([("a.pdf", PDF)]))) as archive:
+        (info,) = archive.infolist()
+        with pytest.raises(RuntimeError, match="ours"), _reading(archive, info, None):
+            raise RuntimeError("ours")
+
+
+def test_a_warc_cut_off_in_a_header_names_no_member_for_it(tmp_path: Path) -> None:
+    data = made("warc", [("a.pdf", PDF), ("b.pdf", PDF)])
+    cut = data.rindex(b"WARC-Target-URI")
+    items = listed(put(tmp_path, data[:cut]))
+    assert [name for name, _ in bad(items)] == [""]
+    assert len(good(items)) == 1

@@ -55,10 +55,9 @@ def test_page_and_pooled_values(scored: tuple[Result, dict[str, Any], list[Any],
     assert result.fallbacks == ()
 
 
+@pytest.mark.parametrize("scored", ["pred_demo"], indirect=True)  # the only ones whose pairs are recorded
 def test_every_matched_pair(scored: tuple[Result, dict[str, Any], list[Any], str]) -> None:
-    _, expected, samples, name = scored
-    if name != "pred_demo":
-        pytest.skip("only the demo predictions have their pairs recorded")
+    _, expected, samples, _ = scored
     for kind, field in (("text_block", "text"), ("display_formula", "formulas"), ("table", "tables")):
         ours = {(s.image, p.gt): _as_recorded(p) for s in samples for p in getattr(s, field)}
         theirs = {
