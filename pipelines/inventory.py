@@ -10,6 +10,7 @@ import hashlib
 import io
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -97,7 +98,7 @@ def _inventory(
 ) -> ManifestInfo:
     before = manifest.latest(recipe.out)
     chunks = list(_write_chunks(recipe.out, listing, Index(before)))
-    task = partial(open_chunk, recipe=recipe, before=earlier(before) if before else None)
+    task = partial(open_chunk, recipe=recipe, before=earlier(before) if before else None, name=uuid.uuid4().hex[:12])
     stages: list[Stage] = [FunctionStage("open", task, batch=1, tasks=recipe.ray.renderers, retries=STARTS)]
     answers: list[str] = []
     opened = 0
@@ -138,7 +139,7 @@ def _write_chunks(out: str, listing: collect.Listing, index: Index) -> Iterator[
         yield Chunk(number, uri, len(files))
 
 
-def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> Iterator[Opened]:
+def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None, name: str = "") -> Iterator[Opened]:
     """The task: open every file of a chunk, write what is found beside it. A file whose opening kills the process
     ``job.attempts`` times is a failed document."""
     renderer, selection = _renderer(render_limits(recipe)), PageSelection.parse(recipe.pages)
@@ -148,7 +149,7 @@ def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None) -> 
     found: list[inventory.Document] = []
     table = _read(chunk.uri)
     files = zip(collect.from_table(table), table["rows"].to_pylist(), strict=True)
-    with trials.begin(f"{stem}.tries", recipe.job.attempts) as trial:
+    with trials.begin(f"{stem}.tries", recipe.job.attempts, name) as trial:
         for number, (file, rows) in enumerate(files):
             if number in trial.kept:
                 found += inventory.from_table(_read(trial.kept[number]))

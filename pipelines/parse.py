@@ -52,6 +52,7 @@ from pipelines.stages import (
     run_ray,
 )
 
+STARTS = 100  # of a unit whose render task dies: its tries say which file is to blame, and end that; this ends all else
 TOGETHER = 16  # most units that one decoder works on at a time
 
 MakeDecoder = Callable[[], Decoder]
@@ -95,7 +96,11 @@ def stages(
     shape, make = recipe.ray, make_decoder or partial(engine.open_decoder, recipe.model)
     return [
         FunctionStage(
-            "render", partial(render, recipe=recipe, reading=reading, ledger=ledger), batch=1, tasks=shape.renderers
+            "render",
+            partial(render, recipe=recipe, reading=reading, ledger=ledger, name=name),
+            batch=1,
+            tasks=shape.renderers,
+            retries=STARTS,
         ),
         ActorStage(
             "decode",
@@ -118,9 +123,11 @@ def units_together(batch: int, unit: int) -> int:
     return min(TOGETHER, 1 + math.ceil(batch / max(1, unit // 4)))
 
 
-def render(work: Work, *, recipe: ParseRecipe, reading: Reading, ledger: Ledger) -> Iterator[Sheets]:
+def render(
+    work: Work, *, recipe: ParseRecipe, reading: Reading, ledger: Ledger, name: str = ""
+) -> Iterator[Sheets]:  # fmt: skip
     """A unit's pages as images."""
-    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe))
+    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe), name)
 
 
 def commit(read: Read, *, ledger: Ledger) -> Iterator[Receipt]:

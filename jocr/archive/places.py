@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -59,6 +60,11 @@ class Places:
                 yield {"": self._file(first, stack)}
             else:
                 yield {"": None}
+
+    def look(self, page: ManifestPage) -> None:
+        """Bring the container of a page here and list it, without any member."""
+        with contextlib.suppress(DocumentError), self._spool.members(page.uri, page.etag, []):
+            pass
 
     def _file(self, page: ManifestPage, stack: ExitStack) -> str | DocumentError:
         try:

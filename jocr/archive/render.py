@@ -2,29 +2,44 @@
 
 A unit's images are held together as PNG, some 0.1 to 1 MB a page (decoded pixels stay in the renderer's process): in
 the task that renders them, once in the object store, and in the decoder that takes them: up to ``ray.unit`` MB each.
+
+Pages are rendered in a child, but remote files and members of containers are fetched and unpacked in the task's own
+process. A file that kills that is found as at the inventory (``jocr.archive.trials``): after a death the record says
+which container, and then which document in it, is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
+from jocr.archive import trials
 from jocr.archive.inventory import password_for
-from jocr.archive.layout import ManifestPage, Unit
+from jocr.archive.layout import ATTEMPTS, ManifestPage, Unit, place
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import read_pages
+from jocr.archive.names import digest
 from jocr.archive.places import Places
 from jocr.archive.settings import Reading
+from jocr.archive.trials import Trial
 from jocr.archive.work import Sheets, Shot, Work, document
 from jocr.config import ParseRecipe
 from jocr.errors import DocumentError
 from jocr.pages.render import Renderer
 from jocr.records import PageFailure, PageImage, PageRef, ParsedPage
 
+Shoot = Callable[[list[ManifestPage]], Iterable[Shot]]
+
 
 def render_unit(
-    work: Work, recipe: ParseRecipe, reading: Reading, ledger: Ledger, renderer: Renderer, places: Places
-) -> Sheets:
-    """Render the pages of a unit that have no row yet.
+    work: Work, recipe: ParseRecipe, reading: Reading, ledger: Ledger, renderer: Renderer, places: Places,
+    run: str = "",
+) -> Sheets:  # fmt: skip
+    """Render the pages of a unit that have no row yet. A file whose reading killed the process ``job.attempts`` times
+    is read no more: its pages fail.
+
+    Args:
+        run: name of the run: its driver's death is no file's fault.
 
     Raises:
         StorageError: manifest or ledger cannot be read.
@@ -36,8 +51,48 @@ def render_unit(
     pages = read_pages(unit.part, unit.start, unit.stop)
     kept, earlier = _standing(work, ledger, {page.key for page in pages})
     standing = {row.key for row in kept}
-    shots = shoot([page for page in pages if page.key not in standing], recipe, reading, renderer, places)
-    return Sheets(work, tuple(page.key for page in pages), kept, tuple(shots), earlier)
+    left = [page for page in pages if page.key not in standing]
+
+    def shooting(some: list[ManifestPage]) -> Iterator[Shot]:
+        return shoot(some, recipe, reading, renderer, places)
+
+    with trials.begin(_tries(ledger, unit), recipe.job.attempts, run) as trial:
+        shots = tuple(_carefully(left, trial, shooting, places) if trial.careful else shooting(left))
+    return Sheets(work, tuple(page.key for page in pages), kept, shots, earlier)
+
+
+def _tries(ledger: Ledger, unit: Unit) -> str:
+    return place(ledger.out, ATTEMPTS, ledger.settings, unit.name, str(unit.generation), "render")
+
+
+def _carefully(pages: list[ManifestPage], trial: Trial, shooting: Shoot, places: Places) -> Iterator[Shot]:
+    """Document by document, each recorded before it is read; a container first by itself, without its members."""
+    for uri, same in groupby(pages, key=lambda page: page.uri):
+        held = list(same)
+        container = digest(uri)
+        if any(page.member for page in held):
+            if trial.exhausted(container):
+                yield from (_given_up(page, trial, container) for page in held)
+                continue
+            trial.started(container)
+            places.look(held[0])
+        for member, of_it in groupby(held, key=lambda page: page.member):
+            number = digest(f"{uri}\0{member}")
+            if trial.exhausted(number):
+                yield from (_given_up(page, trial, number) for page in of_it)
+                continue
+            trial.started(number)
+            yield from shooting(list(of_it))
+
+
+def _given_up(page: ManifestPage, trial: Trial, number: int) -> Shot:
+    deaths = trial.charged(number)
+    if page.reason is not None:  # it is not read at all
+        return Shot(page, _unopened(page), 1)
+    what = "its container" if number == digest(page.uri) else "it"
+    detail = f"the process that read {what} died {deaths} times"
+    failure = PageFailure(page.uri, page.sha256 or None, page.index, "render", "attempts_exhausted", detail)
+    return Shot(page, failure, deaths)
 
 
 def _standing(work: Work, ledger: Ledger, keys: set[int]) -> tuple[tuple[ParsedPage, ...], dict[int, int]]:

@@ -1,13 +1,18 @@
-"""A chunk of files at its inventory: what was begun and never ended, so that a file which kills its process is found.
+"""Files a task opens, of a chunk at its inventory or of a unit at its rendering: what was begun and never ended, so
+that a file which kills its process is found.
 
-As with a unit's pages (``jocr.archive.attempts``), the first try takes the chunk as a whole and leaves one small
-object. After a death comes care: the object says which file is being opened and what each file held is kept, so that a
+As with a unit's pages (``jocr.archive.attempts``), the first try takes the files as a whole and leaves one small
+object. After a death comes care: the object says which file is being opened and what a file held may be kept, so that a
 death costs and charges exactly one file.
+
+A run whose driver dies takes its tasks along, and no file is to blame. So the last try of an earlier run charges
+nobody, but where ``PATIENCE`` runs ended at one file: it takes the driver with it.
 
 ::
 
-    OUT/manifest/.open/<chunk>.tries/<try>.begun       {"file": number in the chunk or null}
+    OUT/manifest/.open/<chunk>.tries/<try>.begun       {"file": number in the chunk or null, "run": ..., "written": ...}
     OUT/manifest/.open/<chunk>.tries/<number>.kept     what the file held: the bytes of a table
+    OUT/attempts/<settings>/<unit>/<generation>/render/<try>.begun
 """
 
 from __future__ import annotations
@@ -17,43 +22,66 @@ import json
 import os
 import uuid
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from jocr import storage
 from jocr.errors import StorageError
 
+PATIENCE = 3  # runs that may end at a file before it is blamed for that
 _BEGUN, _KEPT = ".begun", ".kept"
 
 
-def begin(folder: str, budget: int) -> Trial:
-    """Record that a chunk is begun, and tell what earlier tries left.
+def begin(folder: str, budget: int, run: str = "") -> Trial:
+    """Record that a try at the files begins, and tell what earlier tries left.
 
     Args:
-        folder: of the chunk's tries.
+        folder: of the tries.
         budget: how often a file is opened; with one, care comes at once.
+        run: that begins it; another command, or the same one started again, has another.
 
     Raises:
         StorageError: it cannot be read or written.
     """
     entries = list(storage.list_below(folder))
-    deaths = [_file(entry.uri) for entry in entries if entry.uri.endswith(_BEGUN)]
+    deaths = [_read(entry.uri) for entry in entries if entry.uri.endswith(_BEGUN)]
     kept = {int(_stem(entry.uri)): entry.uri for entry in entries if entry.uri.endswith(_KEPT)}
-    lone = Counter(number for number in deaths if number is not None)
-    trial = Trial(folder, storage.join(folder, uuid.uuid4().hex + _BEGUN), budget, len(deaths), dict(lone), kept)
+    trial = Trial(
+        folder=folder,
+        uri=storage.join(folder, uuid.uuid4().hex + _BEGUN),
+        budget=budget,
+        run=run,
+        deaths=len(deaths),
+        lone=_count(deaths),
+        sure=_count(_sure(deaths, run)),
+        kept=kept,
+    )
     trial._record(None)
     return trial
 
 
 @dataclass(frozen=True, slots=True)
+class _Death:
+    """What a try that never ended left behind."""
+
+    file: int | None  # that it had open; None where it had none alone, or what it wrote is gone or torn
+    run: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
-    """One try at a chunk. As a context manager it is ended when the block is left, by an exception too; where the block
-    went well, everything about the chunk's tries is removed."""
+    """One try at some files. As a context manager it is ended when the block is left, by an exception too; where the
+    block went well, everything about the tries is removed."""
 
     folder: str
     uri: str
     budget: int
+    run: str
     deaths: int  # earlier tries that never ended
-    lone: dict[int, int]  # file -> how many of them died while it was open
+    lone: dict[int | None, int]  # file -> how many of them died while it was open; None: while any may have been
+    sure: dict[int | None, int]  # of these, the deaths that were not a driver's
     kept: dict[int, str]  # file -> where what it held lies
 
     @property
@@ -61,10 +89,16 @@ class Trial:
         """Whether each file is to be ``started`` and ``saved``."""
         return self.deaths > 0 or self.budget == 1
 
+    def charged(self, number: int) -> int:
+        """How many deaths the file answers for. The first of the tries may have been any file's, and counts once."""
+        lone, sure = self.lone.get(number, 0), self.sure.get(number, 0)
+        if lone >= max(self.budget, PATIENCE):
+            return lone
+        return sure + (self.sure.get(None, 0) > 0) if sure else 0
+
     def exhausted(self, number: int) -> bool:
-        """Whether the file has killed as many processes as it may. The first death may have been any file's."""
-        lone = self.lone.get(number, 0)
-        return lone > 0 and lone + (self.budget > 1) >= self.budget
+        """Whether the file has killed as many processes as it may. Never before it was open alone."""
+        return self.charged(number) >= self.budget
 
     def started(self, number: int) -> None:
         """Record that this file is being opened. ``StorageError`` where that cannot be."""
@@ -88,15 +122,28 @@ class Trial:
                 os.rmdir(self.folder)
 
     def _record(self, number: int | None) -> None:
-        storage.atomic_write(self.uri, json.dumps({"file": number}).encode("ascii"), durable=number is not None)
+        record = {"file": number, "run": self.run, "written": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        storage.atomic_write(self.uri, json.dumps(record).encode("ascii"), durable=number is not None)
 
 
-def _file(uri: str) -> int | None:
-    """The file a try had open; None where it had none alone, or what it wrote is gone or torn."""
+def _count(deaths: Iterable[_Death]) -> dict[int | None, int]:
+    return dict(Counter(death.file for death in deaths))
+
+
+def _sure(deaths: list[_Death], run: str) -> list[_Death]:
+    """Deaths that no driver's explains: its run went on after them."""
+    last: dict[str, _Death] = {}
+    for death in deaths:
+        last[death.run] = max(death, last.get(death.run, death), key=lambda one: one.written)
+    return [death for death in deaths if death.run == run or death is not last[death.run]]
+
+
+def _read(uri: str) -> _Death:
     try:
-        return json.loads(storage.read_bytes(uri) or b"{}").get("file")
+        record = json.loads(storage.read_bytes(uri) or b"{}")
+        return _Death(record.get("file"), record.get("run", ""), record.get("written", ""))
     except (FileNotFoundError, ValueError):
-        return None
+        return _Death(None, "", "")
 
 
 def _stem(uri: str) -> str:
