@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ def list_members(path: str | Path, limit: int) -> Iterator[Item]:
                 _finish(records, record)
                 if item is not None:
                     yield item
+            if records.offset < os.fstat(file.fileno()).st_size:  # warcio takes a record that is not whole for the end
+                raise EOFError("a record is cut off")
         except _broken() as error:
             where = f"at or behind {name!r}" if name else "at its beginning"
             reason = " ".join(str(error).split())[:200] or type(error).__name__
@@ -75,6 +78,9 @@ def _finish(records: Any, record: Any) -> None:
         raise EOFError("it is cut off")
     if records.err_count:
         raise ValueError("its length is wrong, or its bytes are damaged")
+    unpacker = records.reader.decompressor
+    if unpacker is not None and records.next_line is None and not unpacker.eof:  # what warcio passes over
+        raise EOFError("its gzip checksum is wrong or missing")
 
 
 def _uri(record: Any, ordinal: int) -> str:

@@ -436,3 +436,23 @@ def test_a_warc_cut_off_in_a_header_names_no_member_for_it(tmp_path: Path) -> No
     items = listed(put(tmp_path, data[:cut]))
     assert [name for name, _ in bad(items)] == [""]
     assert len(good(items)) == 1
+
+
+@pytest.mark.parametrize("kind", ["warc", "warc.gz"])
+def test_a_warc_cut_off_at_any_byte_keeps_whole_records_and_says_so(tmp_path: Path, kind: str) -> None:
+    records = [record("response", f"http://x/{name}", http(PDF)) for name in ("a.pdf", "b.pdf")]
+    packed = [gzipped(one) if kind == "warc.gz" else one for one in records]
+    data, first = b"".join(packed), len(packed[0])
+    empty = 4 if kind == "warc" else 0  # lines behind a record, whose loss is none
+    for cut in [*range(len(records[0]) // 2, first, 3), *range(first, len(data))]:
+        items = listed(put(tmp_path, data[:cut]))
+        assert len(good(items)) == (cut >= first - empty) + (cut >= len(data) - empty), cut
+        at_an_end = first - empty <= cut <= first or cut >= len(data) - empty
+        assert bad(items) == ([] if at_an_end else [("", "corrupt")]), cut
+
+
+def test_a_wrong_checksum_of_a_warcs_record_is_damage(tmp_path: Path) -> None:
+    packed = [bytearray(gzipped(record("response", f"http://x/{n}.pdf", http(PDF)))) for n in "ab"]
+    packed[1][-6] ^= 255
+    items = listed(put(tmp_path, b"".join(packed)))
+    assert ([member.name for member in good(items)], bad(items)) == (["http://x/a.pdf"], [("", "corrupt")])
