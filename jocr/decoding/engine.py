@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
+from jocr.decoding.ahead import Ahead
 from jocr.decoding.calibrate import calibrate
 from jocr.decoding.depth import AutoDepth, DepthPolicy
 from jocr.decoding.protocol import EngineInfo
@@ -47,14 +50,16 @@ class TorchDecoder:
         encode: the vision part of the model.
         drafting: whether the draft's cache is kept (False for plain decoding).
         make_guard: a loop guard for each page, or None for none.
+        encoder: the thread that makes the next page ready while others decode; None: the caller's, between two rounds.
     """
 
     def __init__(self, *, cfg: OcrConfig, encode: Encode, steps: Steps, policy: DepthPolicy, drafting: bool,
                  tokenizer: Tokenizer, processor: ProcessorConfig, info: EngineInfo, limits: Limits,
-                 make_guard: Callable[[], Guard] | None = None) -> None:  # fmt: skip
+                 make_guard: Callable[[], Guard] | None = None,
+                 encoder: ThreadPoolExecutor | None = None) -> None:  # fmt: skip
         self.cfg, self.encode, self.steps, self.policy, self.drafting = cfg, encode, steps, policy, drafting
         self.tokenizer, self.processor, self.info, self.limits = tokenizer, processor, info, limits
-        self.make_guard = make_guard
+        self.make_guard, self.encoder = make_guard, encoder
         self.stats = Stats()
 
     def decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
@@ -63,7 +68,9 @@ class TorchDecoder:
         scheduler = Scheduler(self.steps, self.policy, self.drafting, self.stats)
         failed: list[Transcript] = []
         admitted: dict[str, list[float]] = {}
-        for finished in scheduler.run(self._jobs(pages, failed, admitted)):
+        prepare = partial(self._job, failed, admitted)
+        jobs = Ahead(iter(pages), prepare, self.encoder) if self.encoder else filter(None, map(prepare, pages))
+        for finished in scheduler.run(jobs):
             yield from _drain(failed)
             yield self._transcript(finished, admitted[finished.job.page_id].pop(0))
         yield from _drain(failed)
@@ -76,21 +83,22 @@ class TorchDecoder:
             calibrate(self.steps, self.policy.costs, self.cfg.text.vocab_size, [*counts, slots])
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """End the encoder's thread; the decoder can still be used without."""
+        if self.encoder is not None:
+            self.encoder.shutdown()
+            self.encoder = None
 
-    def _jobs(self, pages: Iterable[PageInput], failed: list[Transcript],
-              admitted: dict[str, list[float]]) -> Iterator[Job]:  # fmt: skip
-        """Pages ready to decode; those that cannot be made ready go to ``failed``."""
-        for page in pages:
-            begun = perf_counter()
-            try:
-                job = self.prepare(page)
-            except Exception as error:  # a page's failure is this page's result
-                failed.append(_failure(page.page_id, error, perf_counter() - begun))
-                continue
-            self.stats.encode_seconds += perf_counter() - begun
-            admitted.setdefault(page.page_id, []).append(begun)
-            yield job
+    def _job(self, failed: list[Transcript], admitted: dict[str, list[float]], page: PageInput) -> Job | None:
+        """A page ready to decode; one that cannot be made ready goes to ``failed``."""
+        begun = perf_counter()
+        try:
+            job = self.prepare(page)
+        except Exception as error:  # a page's failure is this page's result
+            failed.append(_failure(page.page_id, error, perf_counter() - begun))
+            return None
+        self.stats.encode_seconds += perf_counter() - begun
+        admitted.setdefault(page.page_id, []).append(begun)
+        return job
 
     @torch.inference_mode()
     def prepare(self, page: PageInput) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from jocr.decoding import packed
+from jocr.decoding.ahead import encoder_thread, spare_cores
 from jocr.decoding.cache import GRAIN, SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.compiled_weights import Packed, fits, pack_model
@@ -127,7 +129,7 @@ def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConf
     return TorchDecoder(
         cfg=model.cfg, encode=partial(encode_page, model), steps=steps, policy=make_policy(depth), drafting=depth != 0,
         tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(),
-        make_guard=partial(CompiledGuard, decode=tokenizer.decode) if guard else None,
+        make_guard=partial(CompiledGuard, decode=tokenizer.decode) if guard else None, encoder=make_encoder(steps),
     )  # fmt: skip
 
 
@@ -145,6 +147,12 @@ def make_steps(model: OcrModel, slots: int, backend: Backend = "auto", weights: 
         cache = SlotCache(model.cfg.text, slots, GRAIN, torch.float32, weight.device, transposed=True)
         return CompiledSteps(model, cache, weights)
     return TorchSteps(model, SlotCache(model.cfg.text, slots, GRAIN, weight.dtype, weight.device))
+
+
+def make_encoder(steps: Steps) -> ThreadPoolExecutor | None:
+    """A thread for the next page's vision, where decoding leaves a core for it."""
+    spare = spare_cores(1) if isinstance(steps, CompiledSteps) and steps.threads == 1 else 0
+    return encoder_thread(spare) if spare else None
 
 
 def make_policy(depth: str | int) -> DepthPolicy:

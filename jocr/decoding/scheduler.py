@@ -6,7 +6,7 @@ A page's result does not depend on which pages it shares rounds with (see ``Step
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -55,15 +55,19 @@ class Scheduler:
         self.pace = PAUSE  # seconds of a round, lately
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
-        """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears."""
-        waiting: Job | None = next(jobs, None)
+        """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears; where it can say that
+        its next one is not ``ready``, the running pages go on meanwhile."""
+        ready: Callable[[], bool] = getattr(jobs, "ready", lambda: True)
+        more = True
         try:
-            while waiting is not None or self.running:
-                if waiting is not None and self.steps.cache.free:
-                    yield from self._admit(waiting)
-                    waiting = next(jobs, None)
+            while more or self.running:
+                if more and self.steps.cache.free and (not self.running or ready()):
+                    job = next(jobs, None)
+                    more = job is not None
+                    if job is not None:
+                        yield from self._admit(job)
                 if self.running:
-                    yield from self._rounds(waiting is not None and bool(self.steps.cache.free))
+                    yield from self._rounds(more and bool(self.steps.cache.free) and ready())
         finally:
             for _, page in self.running:
                 self.steps.cache.release(page.slot)
