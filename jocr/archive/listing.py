@@ -30,7 +30,7 @@ from jocr.archive.layout import (
 )
 from jocr.archive.lists import UriList, is_list, open_list
 from jocr.errors import ConfigError, StorageError
-from jocr.pages.sources import common_root, expand, relative, special
+from jocr.pages.sources import common_root, expand, lost, relative, special
 from jocr.storage.local import version
 
 OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, RETIRED, RUNS, PAGE_MAP, FAILURES, RUN, REPORT)
@@ -38,7 +38,8 @@ OWN = (MANIFEST, PAGES, COMMITS, ATTEMPTS, DOCUMENTS, JSONL, PARTS, RETIRED, RUN
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file behind the sources. With a ``reason`` it is left out; ``etag`` is empty where it was not asked."""
+    """A file behind the sources. With a ``reason`` it is left out; ``etag`` is empty where it was not asked, and where
+    the file was named by itself and is not there: then opening it says so, and it counts as a failed document."""
 
     uri: str
     name: str
@@ -72,6 +73,11 @@ Lister = Callable[[str], Iterator[str]]
 class _Given:
     base: str
     files: Iterator[tuple[str, str | None]]  # URI, collection where it is given
+    given: str | None = None  # as it was named; None for a list, each of whose files is
+
+    def names(self, uri: str) -> bool:
+        """Whether the user wrote this very URI."""
+        return self.given in (None, uri)
 
 
 def list_sources(sources: Sequence[str], out: str = "", lister: Lister = list_remote) -> Iterator[File]:
@@ -91,7 +97,7 @@ def list_sources(sources: Sequence[str], out: str = "", lister: Lister = list_re
         folders = _Folders()
         for source in given:
             for uri, collection in source.files:
-                file = _file(uri, root, collection, folders)
+                file = _file(uri, root, collection, folders, named=source.names(uri))
                 if not _below(file.identity or file.uri, own):
                     yield file
 
@@ -110,7 +116,7 @@ def _begin(source: str, lister: Lister, stack: ExitStack) -> _Given:
         raise ConfigError(f"source {source!r}: {error}; check the name, the credentials and AWS_ENDPOINT_URL") from None
     if first is None:
         raise ConfigError(f"{source!r} holds no file; name a file, folder or prefix that does")
-    return _Given(found.base, ((uri, None) for uri in chain([first], found.files)))
+    return _Given(found.base, ((uri, None) for uri in chain([first], found.files)), source)
 
 
 class _Folders:
@@ -128,7 +134,7 @@ class _Folders:
         return os.path.join(self._real, name)
 
 
-def _file(uri: str, root: str, collection: str | None, folders: _Folders) -> File:
+def _file(uri: str, root: str, collection: str | None, folders: _Folders, *, named: bool) -> File:
     name = relative(uri, root)
     if collection is None:
         collection = name.partition("/")[0] if "/" in name else ""
@@ -138,7 +144,8 @@ def _file(uri: str, root: str, collection: str | None, folders: _Folders) -> Fil
     try:
         facts, left_out = os.stat(uri), special(uri)
     except OSError as error:
-        return File(uri, name, collection, "", 0, real, "unreadable_file", error.strerror or str(error))
+        why = () if named else ("unreadable_file", lost(uri) or error.strerror or str(error))
+        return File(uri, name, collection, "", 0, real, *why)
     return File(uri, name, collection, version(facts), facts.st_size, real, *(left_out or ()))
 
 

@@ -19,6 +19,7 @@ from jocr.config import ParseRecipe
 from jocr.errors import DocumentError, StorageError
 from jocr.pages.render import Renderer
 from jocr.pages.sniff import EXTENSIONS, SNIFF_BYTES, sniff
+from jocr.pages.sources import lost
 from jocr.records import PageFailure
 
 CONTAINERS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".warc", ".warc.gz")
@@ -67,7 +68,8 @@ def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Doc
     try:
         head = storage.read_bytes(file.uri, SNIFF_BYTES)
     except (OSError, StorageError) as error:
-        yield (_failed if claimed else _skipped)(file, "unreadable_file", str(error))
+        named = not file.etag  # by itself, and it is not there
+        yield (_failed if claimed or named else _skipped)(file, "unreadable_file", lost(file.uri) or str(error))
         return
     if sniff(head) is not None:
         yield _opened(file, recipe, renderer)

@@ -27,7 +27,8 @@ class Progress:
         self.total, self.before = total, before
         self.pages = 0  # since the start, whoever committed them
         self.read = 0  # of those, read here and now: speed comes from them
-        self.failed = 0  # of all pages, those done before included
+        self.failed_earlier: int | None = 0  # pages that failed before it, as ``before`` counts; None: not known
+        self._failed = 0  # since the start
         self._replaced: dict[str, int] = {}
         self.counts: Counter[str] = Counter()  # of pages committed here
         self.reasons: Counter[str] = Counter()
@@ -53,15 +54,20 @@ class Progress:
         """Pages read per second."""
         return self.read / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def failed(self) -> int | None:
+        """Of all pages, those done before included; None where it is not known how many of those."""
+        return None if self.failed_earlier is None else self.failed_earlier + self._failed
+
     def failed_before(self, units: Mapping[str, int]) -> None:
         """Unit -> pages of it that failed before this run; where a unit comes again, it counts as it is then."""
-        self.failed += sum(units.values())
+        self.failed_earlier = sum(units.values())
         self._replaced = dict(units)
 
     def add(self, receipt: Receipt) -> None:
         """Count a unit, and say so where it is time to."""
         self.pages += receipt.pages
-        self.failed += receipt.counts.get("failed", 0) - self._replaced.pop(receipt.unit, 0)
+        self._failed += receipt.counts.get("failed", 0) - self._replaced.pop(receipt.unit, 0)
         if receipt.mine:
             self.read += receipt.pages - receipt.carried
             self.counts.update(receipt.counts)
@@ -72,10 +78,15 @@ class Progress:
             self.say()
 
     def line(self) -> str:
-        failed = f", {self.failed} failed" if self.failed else ""
-        text = f"{self.before + self.pages} of {self.total} pages{failed}, {self.left} left, {self.speed:.2f} pages/s"
+        read = f"{self.before + self.pages} of {self.total} pages"
+        text = f"{read}{self._failures()}, {self.left} left, {self.speed:.2f} pages/s"
         eta = f", ETA {clock_time(self.left / self.speed)}" if self.left and self.speed else ""
         return text + eta
+
+    def _failures(self) -> str:
+        if self.failed is None:
+            return f", {self._failed} failed now, earlier ones not counted"
+        return f", {self.failed} failed" if self.failed else ""
 
     def say(self) -> None:
         """Write the line now."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from jocr.errors import ConfigError, JocrError, StorageError
 from jocr.parsing.plan import PageSelection
 from jocr.records import REASONS
 
+log = logging.getLogger(__name__)
 OVER_BUDGET = 4  # exit code: stopped for money, resumably
 
 
@@ -118,13 +119,16 @@ def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int],
     if plan.failed is not None:
         progress.failed_before(plan.failed)
     elif plan.committed:
+        progress.failed_earlier = None
         threading.Thread(target=_count_failed, args=(plan, ledger, progress), daemon=True).start()
     purse = Purse.of(recipe, ledger, name)
     return Watch(progress, purse, left, Ticker(lambda: purse.write(progress)).start())
 
 
 def _count_failed(plan: Plan, ledger: Ledger, progress: Progress) -> None:
-    """How many pages failed before this run; it takes a while to read so many markers, and nobody waits for it."""
-    with suppress(JocrError):
-        failed = sum(commit.counts.get("failed", 0) for commit in ledger.read(plan.committed))
-        progress.failed += failed
+    """How many pages failed before this run; it takes a while to read so many markers, and nobody waits for it. Where
+    they cannot be read, the line says that it does not know."""
+    try:
+        progress.failed_earlier = sum(commit.counts.get("failed", 0) for commit in ledger.read(plan.committed))
+    except JocrError as error:
+        log.warning("pages that failed before this run are not counted: %s", error)

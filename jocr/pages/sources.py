@@ -13,7 +13,18 @@ from jocr import storage
 from jocr.errors import ConfigError, StorageError
 from jocr.pages.sniff import EXTENSIONS, SNIFF_BYTES, sniff
 
-__all__ = ["Skipped", "Source", "SourceFile", "common_root", "discover", "expand", "relative", "sniff", "special"]
+__all__ = [
+    "Skipped",
+    "Source",
+    "SourceFile",
+    "common_root",
+    "discover",
+    "expand",
+    "lost",
+    "relative",
+    "sniff",
+    "special",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,8 @@ def discover(sources: Sequence[str]) -> Iterator[SourceFile | Skipped]:
     A folder is walked recursively without its hidden entries; an existing path is taken literally before it is read as
     a glob. A file reached twice (also through links) appears once. What the bytes do not show to be a document is
     ``Skipped``, except a file whose extension claims to be one: that stays a source, and parsing it says what is wrong.
+    So does a file that is given by its own name and cannot be read; a link to nowhere that a folder or pattern leads to
+    is ``Skipped``.
 
     Args:
         sources: paths, folders, globs or ``s3://bucket/prefix``.
@@ -74,25 +87,39 @@ def _discover(sources: list[Source]) -> Iterator[SourceFile | Skipped]:
             identity = uri if storage.is_s3(uri) else os.path.realpath(uri)
             if identity not in seen:
                 seen.add(identity)
-                yield _judge(uri, root, names)
+                yield _judge(uri, root, names, named=uri == source.given)
         if not found:
             raise ConfigError(f"{source.given!r} holds no file; name a file, folder or pattern that does")
 
 
-def _judge(uri: str, root: str, names: set[str]) -> SourceFile | Skipped:
+def _judge(uri: str, root: str, names: set[str], named: bool) -> SourceFile | Skipped:
     claimed = EXTENSIONS.get(uri.rsplit(".", 1)[-1].lower()) if "." in os.path.basename(uri) else None
+    head = b""
     try:
         if not storage.is_s3(uri) and (kind := special(uri)):
             return Skipped(uri, *kind)
         head = storage.read_bytes(uri, SNIFF_BYTES)
     except (OSError, StorageError) as error:
-        if claimed is None:
-            return Skipped(uri, "unreadable_file", str(error))
-        head = b""
-    if claimed is None and sniff(head) is None:
-        reason = "not_a_document" if head else "empty_file"
-        return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
+        if not named and (claimed is None or lost(uri)):
+            return Skipped(uri, "unreadable_file", lost(uri) or str(error))
+    else:
+        if claimed is None and sniff(head) is None:
+            reason = "not_a_document" if head else "empty_file"
+            return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
     return SourceFile(uri, _unique(relative(uri, root), uri, names))
+
+
+def lost(uri: str) -> str:
+    """What is wrong with a local path that leads to no file, or an empty text."""
+    if storage.is_s3(uri):
+        return ""
+    try:
+        os.stat(uri)
+    except OSError as error:
+        if os.path.islink(uri):
+            return f"it is a link to {os.readlink(uri)!r}, which leads nowhere"
+        return "it is not there" if isinstance(error, FileNotFoundError) else ""
+    return ""
 
 
 def special(path: str) -> tuple[str, str] | None:

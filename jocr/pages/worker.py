@@ -27,6 +27,7 @@ from jocr.pages.picture import Reader
 from jocr.pages.png import encode_png
 from jocr.pages.raster import RasterReader
 from jocr.pages.sniff import SNIFF_BYTES, sniff
+from jocr.pages.sources import lost
 
 
 class Worker:
@@ -96,7 +97,7 @@ def _identify(uri: str) -> tuple[str | bytes, dict[str, Any]]:
         source = storage.read_bytes(uri) if storage.is_s3(uri) else uri
         digest, size, head = _digest(source)
     except (OSError, StorageError) as error:
-        raise DocumentError("unreadable_file", str(error)) from None
+        raise DocumentError("unreadable_file", lost(uri) or str(error)) from None
     if not size:
         raise DocumentError("empty_file", "the file has no bytes")
     kind = sniff(head)

@@ -106,6 +106,17 @@ def test_what_is_no_regular_file_is_left_out_with_its_reason(tmp_path):
     assert reasons == {"pipe.pdf": "not_a_document", "lost.pdf": "unreadable_file"}
 
 
+def test_a_link_to_nowhere_that_was_named_is_not_left_out(tmp_path):
+    for name in ("gone.pdf", "gone"):
+        (tmp_path / name).symlink_to("nowhere")
+    (tmp_path / "list.txt").write_text(f"{tmp_path}/gone.pdf\n{tmp_path}/never there\n")
+    for source in (str(tmp_path / "gone.pdf"), str(tmp_path / "gone"), f"list:{tmp_path}/list.txt"):
+        assert [file.reason for file in list_sources([source])] == [""] * (2 if "list" in source else 1)
+    left_out = list(list_sources([str(tmp_path / "gone*")]))
+    assert [(file.name, file.reason) for file in left_out] == [(n, "unreadable_file") for n in ("gone", "gone.pdf")]
+    assert "a link to 'nowhere', which leads nowhere" in left_out[0].detail
+
+
 def test_results_among_the_sources_are_no_source(tmp_path):
     put(tmp_path, "a.pdf", "out/pages/x.pdf", "out/parts/x.pdf", "out/mine.pdf", "pages/b.pdf")
     names = [file.name for file in found(tmp_path, out=str(tmp_path / "out"))]
@@ -248,7 +259,7 @@ def test_a_text_list_takes_each_line_as_it_is(tmp_path):
     files = found(f"list:{tmp_path}/list.txt")
     assert [file.uri for file in files] == uris
     assert [file.name for file in files] == [*names, "gone.pdf"]
-    assert [file.reason for file in files] == [""] * 5 + ["unreadable_file"]
+    assert [file.reason for file in files] == [""] * 6  # what is named and not there is a document that fails
 
 
 def test_a_text_list_with_windows_lines_and_a_byte_order_mark(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from jocr.archive.passes import run_passes
 from jocr.archive.plan import Plan
 from jocr.archive.progress import Progress
 from jocr.archive.purse import Purse, Ticker
+from jocr.archive.run import _count_failed
 from jocr.archive.work import Receipt, Work
 from jocr.config import CostSettings, ParseRecipe, build
 from jocr.decoding.fake import FakeDecoder
@@ -133,6 +135,20 @@ def test_the_line_counts_failures_of_all_runs_once():
     progress.add(Receipt("c", 10, False, {"ok": 8, "failed": 2}))  # somebody else's
     assert progress.line().startswith("20 of 100 pages, 5 failed, ")
     assert progress.counts["failed"] == 1
+
+
+def test_failures_of_earlier_runs_are_counted_or_said_not_to_be(tmp_path, monkeypatch):
+    ledger = Ledger(str(tmp_path), "s")
+    plan = Plan((), 0, 1, 10, (("a" * 24, 0),))
+    progress = Progress(20, 10)
+    progress.failed_earlier = None
+    progress.add(Receipt("b", 5, True, {"ok": 3, "failed": 2}))
+    _count_failed(plan, ledger, progress)  # there is no such marker
+    assert progress.failed is None
+    assert progress.line().startswith("15 of 20 pages, 2 failed now, earlier ones not counted, 5 left")
+    monkeypatch.setattr(Ledger, "read", lambda self, units: [SimpleNamespace(counts={"ok": 7, "failed": 3})])
+    _count_failed(plan, ledger, progress)
+    assert progress.line().startswith("15 of 20 pages, 5 failed, 5 left")
 
 
 def test_the_line_is_live_on_a_terminal():

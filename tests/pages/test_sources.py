@@ -167,7 +167,12 @@ def test_link_loops_and_dangling_links_end(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere")
     put(tmp_path, "z.pdf")
-    assert names(tmp_path) == ["a/1.pdf", "gone.pdf", "z.pdf"]  # a lost file is not passed over
+    assert names(tmp_path) == ["a/1.pdf", "z.pdf"]
+    lost = {"gone.pdf": "unreadable_file", "self": "unreadable_file"}  # not passed over in silence
+    assert skipped(tmp_path) == lost
+    assert skipped(tmp_path / "*") == lost
+    for name in lost:  # asked for by itself, it gets a row that says so
+        assert (names(tmp_path / name), skipped(tmp_path / name)) == ([name], {})
 
 
 def test_what_is_no_regular_file_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +189,9 @@ def test_what_is_no_regular_file_is_listed(tmp_path: Path, monkeypatch: pytest.M
         return real(folder)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    assert skipped(tmp_path) == {"pipe.pdf": "not_a_document", "gone": "unreadable_file", "shut": "unreadable_file"}
-    assert names(tmp_path) == ["2.pdf", "gone.png"]  # that one gets a row that says so
+    reasons = {"pipe.pdf": "not_a_document", "shut": "unreadable_file"}
+    assert skipped(tmp_path) == reasons | {"gone": "unreadable_file", "gone.png": "unreadable_file"}
+    assert names(tmp_path) == ["2.pdf"]
 
 
 def test_pipes_are_not_opened(tmp_path: Path) -> None:

@@ -62,6 +62,23 @@ def test_rows_are_those_of_the_parse_command(tmp_path):
     assert all(row.etag for row in found)
 
 
+def test_what_is_not_there_is_told_alike_by_the_parse_command_and_the_job(sources, tmp_path):
+    (sources / "gone.pdf").symlink_to("nowhere")
+    (tmp_path / "lost").symlink_to("nowhere")
+    named = {"sources": (str(sources), str(tmp_path / "lost"), str(sources / "b"))}
+    given = recipe(sources, tmp_path / "here").model_copy(update=named)
+    skipped = parse(given).run["skipped"]
+    parse_here(given.model_copy(update={"out": str(tmp_path / "there")}))
+    info = latest(str(tmp_path / "there"))
+    left_out = [(row["uri"], row["reason"], row["detail"]) for row in pq.read_table(info.skipped_uri).to_pylist()]
+    assert left_out == [(row["uri"], row["reason"], row["detail"]) for row in skipped]
+    assert [uri for uri, _, _ in left_out] == [str(sources / "gone.pdf")]
+    for found in (list(read_rows(tmp_path / "here" / "pages.parquet")), rows(tmp_path / "there")):
+        (row,) = [row for row in found if row.status == "failed"]
+        assert (Path(row.uri).name, row.reason) == ("lost", "unreadable_file")
+        assert row.detail == "it is a link to 'nowhere', which leads nowhere"
+
+
 def test_a_run_that_was_broken_off_goes_on_with_the_rest(sources, tmp_path):
     given = recipe(sources, tmp_path / "out", ray={"unit": 1})
     first = Counting(script={5: "die"})
