@@ -43,7 +43,8 @@ def measure_published(
         model = random_model(cfg or OcrConfig())
         active = active_bytes(model)
         steps = _steps(model)
-        steps.prefill(0, torch.arange(8), None, drafting=True)  # compile or load the kernels
+        steps.prefill(0, torch.arange(8), None)  # compile or load the kernels
+        steps.prime(0, torch.arange(8), None)
         steps.draft([Rows(0, 8, [7])], [2])
         rows = [
             _prefill(model, steps, name, grid, report) for name, grid in (("one view", None), ("nine tiles", (3, 3)))
@@ -118,7 +119,8 @@ def _prefill(model: OcrModel, steps: Steps, name: str, grid: tuple[int, int] | N
         [torch.full((visual.shape[0],), model.cfg.image_token_id), torch.arange(10, 30) % model.cfg.text.vocab_size]
     )
     steps.cache.reserve(ids.shape[0] + 1)
-    steps.prefill(0, ids, visual, drafting=True)
+    steps.prefill(0, ids, visual)
+    steps.prime(0, ids, visual)
     return row(
         f"prefill, {name}", perf_counter() - begun, "s/page", f"{ids.shape[0]} tokens; vision {vision:.2f} s of it"
     )

@@ -6,7 +6,7 @@ Small fp32 models are run by one thread, bf16 models of any size by as many as t
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,21 +51,16 @@ class CompiledSteps:
         self.rows = self.chosen = self.capacity = 0
         self._buffers(64, 8)
 
-    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
+    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None) -> int:
         """Fill a slot with a prompt; its first token."""
-        n, width = ids.shape[0], self.dims.hidden
-        self._ready(n, 1)
-        slots, places = np.full(n, slot), np.arange(n)
-        with torch.inference_mode():
-            x = self.model.embed(ids, visual).float().numpy().reshape(-1)
-        state = self._scratch[0].x[: n * width]
-        state[:] = x
-        self._call(decoder.decode, np.empty(0, np.int64), n, 1, slots, places)
-        first = int(self._scratch[0].out[0])
-        if drafting:
-            state[:] = self._prompt_for_draft(x, ids)
-            self._call(prime, n, slots, places)
-        return first
+        n = self._embed(ids, visual, self.model.embed)
+        self._call(decoder.decode, np.empty(0, np.int64), n, 1, np.full(n, slot), np.arange(n))
+        return int(self._scratch[0].out[0])
+
+    def prime(self, slot: int, ids: Tensor, visual: Tensor | None) -> None:
+        """Keys and values of the draft head over a prompt."""
+        n = self._embed(ids, visual, self._draft_embed)
+        self._call(prime, n, np.full(n, slot), np.arange(n))
 
     def verify(self, pages: Sequence[Rows]) -> list[list[int]]:
         """The verifier's choice after every row."""
@@ -121,13 +116,23 @@ class CompiledSteps:
         shared = (*given, p.weights, p.offsets, p.dims, self._cache)
         self.crew.run(function, lambda i: (*shared, self._scratch[i], *own(i)))
 
-    def _prompt_for_draft(self, x: np.ndarray, ids: Tensor) -> np.ndarray:
+    def _embed(self, ids: Tensor, visual: Tensor | None, embed: Callable[[Tensor, Tensor | None], Tensor]) -> int:
+        """A prompt's embeddings to the row buffer; its length."""
+        n = ids.shape[0]
+        self._ready(n, 1)
+        with torch.inference_mode():
+            self._scratch[0].x[: n * self.dims.hidden] = embed(ids, visual).float().numpy().reshape(-1)
+        return n
+
+    def _draft_embed(self, ids: Tensor, visual: Tensor | None) -> Tensor:
+        """The prompt as the draft head reads it: visual rows kept."""
+        x = self.model.embed(ids, visual)
         if self.model.mtp_embed_tokens is None:
             return x
-        rows = x.copy().reshape(ids.shape[0], -1)
-        text = (ids != self.model.cfg.image_token_id).nonzero()[:, 0]
-        rows[text.numpy()] = self.model.draft_embed(ids[text]).detach().float().numpy()
-        return rows.reshape(-1)
+        text = ids != self.model.cfg.image_token_id
+        x = x.clone()
+        x[text] = self.model.draft_embed(ids[text]).to(x.dtype)
+        return x
 
     def _ready(self, rows: int, chosen: int) -> None:
         """Room for ``rows`` rows, of which ``chosen`` get logits, and views of the cache as it is."""

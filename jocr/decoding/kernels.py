@@ -25,6 +25,7 @@ WIDTH = 2 * LANES  # columns of a panel; widths are padded to multiples of it
 MOST_ROWS = 6  # rows whose sums fit in registers
 NONE, ROW, LINE = np.int64(0), np.int64(1), np.int64(WIDTH)  # a plain 0, 1 or 32 as an argument is a type of its own,
 SET, ADD = np.bool_(False), np.bool_(True)  # and so is True: each would have a kernel compiled for itself
+PAIRED = 3  # rows up to which two panels are read at once
 AHEAD = 64  # lines of a bf16 panel, 64 bytes each, fetched before they are read
 
 FLOAT = ir.FloatType()
@@ -54,18 +55,17 @@ def _codegen(rows: int, panels: int) -> Any:
         out = _data(context, builder, sig.args[8], out)
         narrow = sig.args[3].dtype == types.uint16
         starts = [builder.add(x_at, builder.mul(x_ld, LONG(r))) for r in range(rows)]
-        for group in [[p] for p in range(panels)] if narrow else [list(range(panels))]:  # bf16: one stream of memory
-            panel_at = [builder.add(w_at, builder.mul(w_panel, LONG(p))) for p in group]
-            sums = [[_zero(builder) for _ in range(2 * len(group))] for _ in range(rows)]
-            with cgutils.for_range(builder, depth) as loop:
-                line = builder.mul(loop.index, w_ld)
-                weights = [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
-                for start, row in zip(starts, sums, strict=True):
-                    value = builder.load(builder.gep(x, [builder.add(start, loop.index)], inbounds=True))
-                    wide = _broadcast(builder, value)
-                    for place, weight in zip(row, weights, strict=True):
-                        builder.store(builder.call(_fma(builder), [wide, weight, builder.load(place)]), place)
-            _finish(builder, out, builder.add(out_at, LONG(group[0] * WIDTH)), out_ld, add, sums)
+        panel_at = [builder.add(w_at, builder.mul(w_panel, LONG(p))) for p in range(panels)]
+        sums = [[_zero(builder) for _ in range(2 * panels)] for _ in range(rows)]
+        with cgutils.for_range(builder, depth) as loop:
+            line = builder.mul(loop.index, w_ld)
+            weights = [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
+            for start, row in zip(starts, sums, strict=True):
+                value = builder.load(builder.gep(x, [builder.add(start, loop.index)], inbounds=True))
+                wide = _broadcast(builder, value)
+                for place, weight in zip(row, weights, strict=True):
+                    builder.store(builder.call(_fma(builder), [wide, weight, builder.load(place)]), place)
+        _finish(builder, out, out_at, out_ld, add, sums)
         return context.get_dummy_value()
 
     return emit
@@ -138,8 +138,8 @@ def keep_apart(typingctx: Any) -> Any:
     return types.void(), emit
 
 
-_one, _one_wide = _make_block(1, 1), _make_block(1, 2)
-_two, _three, _four, _five, _six = (_make_block(n, 1) for n in (2, 3, 4, 5, 6))
+_one_wide, _two_wide, _three_wide = (_make_block(n, 2) for n in (1, 2, 3))
+_one, _two, _three, _four, _five, _six = (_make_block(n, 1) for n in (1, 2, 3, 4, 5, 6))
 
 
 @njit(cache=True)
@@ -153,14 +153,18 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
         add: add to what ``out`` holds.
     """
     keep_apart()
-    if rows == 1:
-        for p in range(0, panels - 1, 2):
-            _one_wide(x, x_at, x_ld, w, w_at + p * w_panel, w_ld, w_panel, depth, out, out_at + p * WIDTH, out_ld, add)
-        if panels % 2:
-            p = panels - 1
-            _one(x, x_at, x_ld, w, w_at + p * w_panel, w_ld, w_panel, depth, out, out_at + p * WIDTH, out_ld, add)
-        return
-    for p in range(panels):
+    p = NONE
+    if rows <= PAIRED:  # too few sums to hide the latency of one another: two panels at once
+        while p < panels - 1:
+            wp, op = w_at + p * w_panel, out_at + p * WIDTH
+            if rows == 1:
+                _one_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
+            elif rows == 2:
+                _two_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
+            else:
+                _three_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
+            p += 2
+    while p < panels:
         wp, op = w_at + p * w_panel, out_at + p * WIDTH
         r = 0
         while r < rows:
@@ -179,6 +183,7 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
             else:
                 _one(x, xr, x_ld, w, wp, w_ld, w_panel, depth, out, o, out_ld, add)
             r += n
+        p += 1
 
 
 @intrinsic

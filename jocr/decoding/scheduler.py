@@ -82,7 +82,7 @@ class Scheduler:
         begun = perf_counter()
         try:
             cache.reserve(job.ids.shape[0] + 1)
-            first = self.steps.prefill(slot, job.ids, job.visual, self.drafting and job.sampler is None)
+            first = self.steps.prefill(slot, job.ids, job.visual)
             if job.sampler is not None:
                 first = job.sampler.pick(self.steps.logits(slot, job.ids.shape[0] - 1), 0)
         except Exception as error:  # a page's failure is this page's result
@@ -105,12 +105,22 @@ class Scheduler:
         ends = [min(p.length + n, p.prompt + p.limit) for p, n in zip(pages, far, strict=True)]
         try:
             self.steps.cache.reserve(max(ends) + 1)
+            self._prime(plan)
             outcome = speculate(self.steps, pages, plan.depths, plan.gate, plan.most, self.running[0][0].stopper.eos)
         except Exception as error:
             yield from self._isolate(error)
             return
         self._book(pages, outcome)
         yield from self._retire()
+
+    def _prime(self, plan: Plan) -> None:
+        """Fill the draft's cache over the prompts of the pages that are to draft for the first time."""
+        begun = perf_counter()
+        for (job, page), depth in zip(self.running, plan.depths, strict=True):
+            if depth and not page.primed:
+                self.steps.prime(page.slot, job.ids, job.visual)
+                page.primed = True
+        self.stats.prefill_seconds += perf_counter() - begun
 
     def _plan(self, pages: list[PageState], most: int) -> Plan:
         """What the policy says of the greedy pages; nothing is drafted for the others."""

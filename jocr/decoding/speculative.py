@@ -24,6 +24,7 @@ class PageState:
     Attributes:
         tokens: generated so far.
         draft_length: positions of the draft's cache that hold committed tokens paired with the verifier's states.
+        primed: whether that cache is filled over the prompt; before that nothing may be drafted.
         sampler: draws the tokens of a page that is not greedy; its rounds have depth 0.
     """
 
@@ -35,6 +36,7 @@ class PageState:
     draft_length: int
     belief: Belief = field(default_factory=Belief)
     sampler: Sampler | None = None  # None: greedy
+    primed: bool = False
     rounds: int = 0  # those that drafted
     drafted: list[int] = field(default_factory=list)  # per draft position
     accepted: list[int] = field(default_factory=list)

@@ -55,12 +55,16 @@ class Steps(Protocol):
     guarantee: str  # "exact": a row's result does not depend on the other rows; else "up to near-ties"
     clock: Callable[[], float]  # seconds of work; on a CPU the thread's own, so that other processes do not count
 
-    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
-        """Fill a slot with a prompt, ids (T,) with visual rows (n, H); also the draft's cache where ``drafting``.
+    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None) -> int:
+        """Fill a slot with a prompt, ids (T,) with visual rows (n, H).
 
         Returns:
             the first token.
         """
+        ...
+
+    def prime(self, slot: int, ids: Tensor, visual: Tensor | None) -> None:
+        """Fill the draft's cache over a prompt that was prefilled; once, at any time before the page's first draft."""
         ...
 
     def verify(self, pages: Sequence[Rows]) -> list[list[int]]:

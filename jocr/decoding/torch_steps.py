@@ -27,16 +27,24 @@ class TorchSteps:
         self.draft_layer = model.cfg.text.num_hidden_layers
 
     @torch.inference_mode()
-    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None, drafting: bool) -> int:
+    def prefill(self, slot: int, ids: Tensor, visual: Tensor | None) -> int:
         """Fill a slot with a prompt; its first token."""
         pages = [Rows(slot, 0, range(ids.shape[0]))]
         ids = ids.to(self.device)
         x = self.model.embed(ids, visual)[None]
-        hidden = self._hidden(x, pages)
-        if drafting:
-            before = F.pad(hidden[:, :-1], (0, 0, 1, 0))  # slot j pairs the token at j with the state at j - 1
-            self._draft(self._prompt_for_draft(x, ids), before, pages)
-        return self._choose(hidden[:, -1:])[0]
+        return self._choose(self._hidden(x, pages)[:, -1:])[0]
+
+    @torch.inference_mode()
+    def prime(self, slot: int, ids: Tensor, visual: Tensor | None) -> None:
+        """Keys and values of the draft head over a prompt."""
+        n = ids.shape[0]
+        ids = ids.to(self.device)
+        before = F.pad(
+            self.cache.hidden[slot, : n - 1], (0, 0, 1, 0)
+        )  # slot j pairs the token at j with the state at j - 1
+        self._draft(
+            self._prompt_for_draft(self.model.embed(ids, visual)[None], ids), before[None], [Rows(slot, 0, range(n))]
+        )
 
     @torch.inference_mode()
     def verify(self, pages: Sequence[Rows]) -> list[list[int]]:

@@ -81,7 +81,7 @@ def probability(x, index):
     return ONE / total
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, fastmath={"contract"}, error_model="numpy")
 def swiglu(gate, up):
     """gate = silu(gate) * up, one row, in place."""
     keep_apart()

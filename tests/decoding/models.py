@@ -56,6 +56,13 @@ def prompts(seed: int, count: int, vocab: int = 97) -> list[torch.Tensor]:
     return [torch.from_numpy(rng.integers(6, vocab, rng.integers(2, 41))) for _ in range(count)]
 
 
+def prefilled(steps: Steps, slot: int, prompt: torch.Tensor) -> int:
+    """Fill both caches over a prompt without image; its first token."""
+    first = steps.prefill(slot, prompt, None)
+    steps.prime(slot, prompt, None)
+    return first
+
+
 def jobs(ids: Sequence[torch.Tensor], limit: int, guard: type[Guard] | None = None) -> Iterator[Job]:
     for i, prompt in enumerate(ids):
         yield Job(str(i), prompt, None, limit, Stopper(EOS, limit, guard() if guard else None))

@@ -16,7 +16,7 @@ from jocr.decoding.kernels import product
 from jocr.decoding.load import make_steps
 from jocr.decoding.steps import Rows
 from jocr.model.ocr import OcrModel
-from tests.decoding.models import acceptance, prompts, run, tiny_model
+from tests.decoding.models import acceptance, prefilled, prompts, run, tiny_model
 
 LIMIT = 16
 
@@ -55,7 +55,7 @@ def test_states_are_those_of_fp32_arithmetic_on_the_same_weights() -> None:
     wide = copy.deepcopy(model).float()
     with torch.inference_mode():
         want = wide.hidden(wide.embed(prompt)[None])[0]
-        first = steps.prefill(1, prompt, None, True)
+        first = prefilled(steps, 1, prompt)
         torch.testing.assert_close(steps.cache.hidden[1, : len(prompt)], want, rtol=1e-4, atol=1e-4)
         logits = wide.lm_head(want[-1:])[0]
         torch.testing.assert_close(steps.logits(1, len(prompt) - 1), logits, rtol=1e-4, atol=1e-4)
@@ -67,7 +67,7 @@ def test_rows_and_threads_change_no_bit() -> None:
     packed, seen = pack_model(model), []
     for rows, threads in ((48, 1), (48, 2), (1, 1), (2, 2), (5, 2), (7, 3)):
         steps = steps_of(model, 2, threads, packed)
-        steps.prefill(1, prompt[:rows], None, False)
+        steps.prefill(1, prompt[:rows], None)
         for start in range(rows, len(prompt), rows):
             steps.verify([Rows(1, start, prompt[start : start + rows].tolist())])
         seen.append(steps.cache.hidden[1, : len(prompt)].clone())

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 import torch.nn.functional as F
 
+from jocr.decoding.depth import OPEN, Belief, FixedDepth, Plan
 from jocr.decoding.greedy import greedy
 from jocr.decoding.load import make_steps
+from jocr.decoding.scheduler import Scheduler
+from jocr.decoding.stats import Stats
 from jocr.decoding.steps import Rows, Steps
 from jocr.decoding.stopping import Stopper
 from jocr.model.ocr import OcrModel
-from tests.decoding.models import EOS, prompts, tiny_model
+from tests.decoding.models import EOS, jobs, prefilled, prompts, run, tiny_model
 
 
 @torch.inference_mode()
@@ -51,7 +56,7 @@ def _causal(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> to
 
 def after_rounds(steps: Steps, prompt: torch.Tensor, text: list[int], spans: list[int], depth: int) -> list[int]:
     """Walk the committed ``text`` in spans of the given lengths, with wrong drafts verified in between, then draft."""
-    first = steps.prefill(0, prompt, None, True)
+    first = prefilled(steps, 0, prompt)
     assert first == text[0]
     at, filled = 0, 0
     for span in spans:
@@ -80,7 +85,7 @@ def test_drafts_equal_those_computed_without_a_cache(backend: str, spans: list[i
 def test_pages_drafted_together_to_different_depths(backend: str) -> None:
     model, ids = tiny_model(8, 1.5), prompts(8, 3)
     steps = make_steps(model, 3, backend)  # type: ignore[arg-type]
-    firsts = [steps.prefill(i, prompt, None, True) for i, prompt in enumerate(ids)]
+    firsts = [prefilled(steps, i, prompt) for i, prompt in enumerate(ids)]
     rows = [Rows(i, len(prompt), [first]) for i, (prompt, first) in enumerate(zip(ids, firsts, strict=True))]
     got = steps.draft(rows, [3, 1, 5])
     want = [naive_drafts(model, [*p.tolist(), f], d) for p, f, d in zip(ids, firsts, (3, 1, 5), strict=True)]
@@ -95,7 +100,7 @@ def test_a_draft_head_with_its_own_embedding_norm_and_output_is_used() -> None:
     model.mtp_lm_head = torch.nn.Linear(width, vocab, bias=False)
     for backend in ("compiled", "torch"):
         steps = make_steps(model, 1, backend)  # type: ignore[arg-type]
-        first = steps.prefill(0, prompt, None, True)
+        first = prefilled(steps, 0, prompt)
         got = steps.draft([Rows(0, len(prompt), [first])], [4])[0]
         assert got == naive_drafts(model, [*prompt.tolist(), first], 4)
 
@@ -104,9 +109,47 @@ def test_a_draft_head_with_its_own_embedding_norm_and_output_is_used() -> None:
 def test_a_gate_ends_the_chain_where_the_head_is_unsure(backend: str) -> None:
     model, ids = tiny_model(8, 1.5), prompts(8, 2)
     steps = make_steps(model, 2, backend)  # type: ignore[arg-type]
-    firsts = [steps.prefill(i, prompt, None, True) for i, prompt in enumerate(ids)]
+    firsts = [prefilled(steps, i, prompt) for i, prompt in enumerate(ids)]
     rows = [Rows(i, len(prompt), [first]) for i, (prompt, first) in enumerate(zip(ids, firsts, strict=True))]
     chains = [naive_chain(model, [*p.tolist(), f], 5)[1] for p, f in zip(ids, firsts, strict=True)]
     for gate in (sum(chains[0][1:3]) / 2, sum(chains[1][:2]) / 2, 1.0):
         got = [len(draft) for draft in steps.draft(rows, [5, 5], gate)]
         assert got == [1 + sum(chance > gate for chance in chain[:4]) for chain in chains]
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_priming_may_come_after_plain_rounds(backend: str) -> None:
+    model, prompt = tiny_model(8, 1.5), prompts(8, 1)[0]
+    steps = make_steps(model, 1, backend)  # type: ignore[arg-type]
+    text = [steps.prefill(0, prompt, None)]
+    for i in range(4):
+        text += steps.verify([Rows(0, len(prompt) + i, text[-1:])])[0]
+    steps.prime(0, prompt, None)
+    assert steps.draft([Rows(0, len(prompt), text)], [4])[0] == naive_drafts(model, [*prompt.tolist(), *text], 4)
+
+
+class PlainFirst(FixedDepth):
+    """Drafts from the third call on."""
+
+    calls = 0
+
+    def choose(self, pages: Sequence[Belief], most: int) -> Plan:
+        self.calls += 1
+        return super().choose(pages, most) if self.calls > 2 else Plan([0] * len(pages), OPEN, 1)
+
+
+def test_a_page_is_primed_once_and_only_if_it_drafts() -> None:
+    model, ids = tiny_model(5, 0.6), prompts(5, 3)
+    for depth, want in ((0, []), (2, [0, 1, 2])):
+        steps, primed = make_steps(model, 3), []
+        plain = steps.prime
+
+        def prime(slot: int, ids: torch.Tensor, visual: torch.Tensor | None, plain=plain, primed=primed) -> None:  # type: ignore[no-untyped-def]
+            primed.append(slot)
+            plain(slot, ids, visual)
+
+        steps.prime = prime  # type: ignore[method-assign]
+        scheduler = Scheduler(steps, PlainFirst(depth), True, Stats())
+        ended = {f.job.page_id: f.tokens for f in scheduler.run(jobs(ids, 12))}
+        assert sorted(primed) == want
+        assert ended == {i: f.tokens for i, f in run(model, ids, 12, 0, 1).items()}

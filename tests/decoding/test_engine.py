@@ -75,8 +75,11 @@ class Poisoned:
         self.steps, self.cache, self.poison = steps, steps.cache, token_count
         self.guarantee, self.clock = steps.guarantee, steps.clock
 
-    def prefill(self, slot, ids, visual, drafting):  # type: ignore[no-untyped-def]
-        return self.steps.prefill(slot, ids, visual, drafting)
+    def prefill(self, slot, ids, visual):  # type: ignore[no-untyped-def]
+        return self.steps.prefill(slot, ids, visual)
+
+    def prime(self, slot, ids, visual):  # type: ignore[no-untyped-def]
+        self.steps.prime(slot, ids, visual)
 
     def draft(self, pages, depths, gate):  # type: ignore[no-untyped-def]
         return self.steps.draft(pages, depths, gate)

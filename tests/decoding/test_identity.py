@@ -58,7 +58,7 @@ def _states(model, prompt, rows):  # type: ignore[no-untyped-def]
     from jocr.decoding.steps import Rows
 
     steps = make_steps(model, 2)
-    steps.prefill(1, prompt[:rows], None, False)
+    steps.prefill(1, prompt[:rows], None)
     for start in range(rows, len(prompt), rows):
         steps.verify([Rows(1, start, prompt[start : start + rows].tolist())])
     return steps.cache.hidden[1, : len(prompt)].clone()

@@ -16,7 +16,7 @@ from jocr.decoding.load import make_steps
 from jocr.decoding.speculative import PageState, book, speculate
 from jocr.decoding.steps import Steps
 from jocr.markup.repeats import LoopGuard
-from tests.decoding.models import prompts, run, tiny_model
+from tests.decoding.models import prefilled, prompts, run, tiny_model
 
 
 class Single:
@@ -31,7 +31,7 @@ def started(steps: Steps, limits: tuple[int, ...]) -> list[PageState]:
     steps.cache.reserve(200)
     pages = []
     for slot, (prompt, limit) in enumerate(zip(prompts(21, len(limits)), limits, strict=True)):
-        first = steps.prefill(slot, prompt, None, True)
+        first = prefilled(steps, slot, prompt)
         pages.append(PageState(str(slot), slot, len(prompt), limit, [first], len(prompt)))
     return pages
 
@@ -140,7 +140,7 @@ def test_weights_that_bf16_holds_are_kept_in_half_the_memory_and_change_no_bit()
     for packed in (halved, whole):
         steps = make_steps(model, 1, weights=packed)
         assert isinstance(steps, CompiledSteps)
-        steps.prefill(0, prompt, None, True)
+        prefilled(steps, 0, prompt)
         states.append(steps.cache.hidden[0, : len(prompt)].clone())
     torch.testing.assert_close(states[0], states[1], rtol=1e-5, atol=1e-6)
 
