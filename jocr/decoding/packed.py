@@ -8,6 +8,8 @@ modules stay; only their matrices are replaced.
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -43,6 +45,25 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return product(x, self.packed, self.bias)
+
+
+class PackedConv(nn.Module):
+    """A convolution with reordered weights: over a view's few cells, reordering them at each call took as long again.
+
+    The layout is chosen for an input of ``side`` by ``side``; other sizes run from it too.
+    """
+
+    def __init__(self, conv: nn.Conv2d, side: int) -> None:
+        super().__init__()
+        self.space = [list(size) for size in (conv.padding, conv.stride, conv.dilation)]
+        self.groups, self.bias = conv.groups, None if conv.bias is None else conv.bias.detach()
+        weight, hint = conv.weight.detach().contiguous(), [1, conv.in_channels, side, side]
+        self.packed = torch.ops.mkldnn._reorder_convolution_weight(weight, *self.space, conv.groups, hint)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.ops.mkldnn._convolution_pointwise(
+            x, self.packed, self.bias, *self.space, self.groups, "none", [], ""
+        )
 
 
 class PackedExperts(nn.Module):
@@ -86,13 +107,19 @@ def product(x: Tensor, packed: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @torch.no_grad()
 def pack_vision(model: OcrModel) -> None:
-    """Replace the linear layers of towers and projector in place. The model cannot be saved or trained after."""
+    """Replace the linear layers and convolutions of towers and projector in place. The model cannot be saved or trained
+    after."""
     for part in (model.model.sam_model, model.model.vision_model, model.model.projector):
         for module in list(part.modules()):
             for name, child in module.named_children():
                 if isinstance(child, nn.Linear):
                     bias = None if child.bias is None else child.bias.detach()
                     setattr(module, name, PackedLinear(child.weight, bias, VISION_ROWS))
+    sam, side = model.model.sam_model, int(VISION_ROWS**0.5)
+    patch = cast(nn.Conv2d, sam.patch_embed.proj)
+    for owner, name, size in ((sam.patch_embed, "proj", side * patch.kernel_size[0]), (sam.neck, "2", side),
+                             (sam, "net_2", side), (sam, "net_3", side // 2)):  # fmt: skip
+        setattr(owner, name, PackedConv(cast(nn.Conv2d, getattr(owner, name)), size))
 
 
 @torch.no_grad()

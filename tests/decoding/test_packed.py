@@ -44,6 +44,7 @@ def test_packed_towers_see_the_same_in_fp32() -> None:
         left = [part for part in model.model.modules() if isinstance(part, torch.nn.Linear)]
         assert not any(part in left for part in model.model.vision_model.modules())
         assert not any(part in left for part in model.model.sam_model.modules())
+        assert sum(isinstance(part, packed.PackedConv) for part in model.model.sam_model.modules()) == 4
         torch.testing.assert_close(model.encode_page(views), want, rtol=1e-4, atol=1e-5)
 
 
