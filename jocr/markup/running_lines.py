@@ -1,7 +1,7 @@
 """Headers, footers and page numbers of a document: the lines at the edge of its pages that come back from page to page.
 
 Precision before recall: what stays in doubt is body. Headings, tables, lists, code and formulas are never taken, nor
-is anything in a document of fewer than three pages.
+is anything in a document of one page. Two pages have rules of their own (``running_pairs``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from jocr.markup.running_pairs import running_pairs
 from jocr.markup.running_rules import (
     Line,
     bare_number,
@@ -62,21 +63,33 @@ def find_running_lines(pages: Sequence[str]) -> list[Edges]:
         pages: Markdown of its pages in order; a page without text is an empty string and keeps its place.
     """
     nothing = [Edges(0, len(text)) for text in pages]
-    if len(pages) < FEWEST:
+    if len(pages) < 2:
         return nothing
     lines = [line for number, text in enumerate(pages) for line in _edge_lines(number, text)]
-    strong = _numbers(lines)
-    weak: set[Place] = set()
-    for bottom in (False, True):
-        for chain in _chains(line for line in lines if line.bottom == bottom and _place(line) not in strong):
-            verdict = _judge(chain, pages)
-            if verdict is not None:
-                (strong if verdict else weak).update(map(_place, chain))
+    strong, weak = _of_two(lines, pages) if len(pages) == 2 else _of_many(lines, pages)
     by_page: dict[int, list[Line]] = {}
     for line in lines:
         if _place(line) in strong or _place(line) in weak:
             by_page.setdefault(line.page, []).append(line)
     return [_edges(text, by_page.get(n, []), strong) if n in by_page else nothing[n] for n, text in enumerate(pages)]
+
+
+def _of_two(lines: Sequence[Line], pages: Sequence[str]) -> tuple[set[Place], set[Place]]:
+    found: tuple[set[Place], set[Place]] = set(), set()
+    for pair, counts in running_pairs(lines, pages):
+        found[0 if counts else 1].update(map(_place, pair))
+    return found
+
+
+def _of_many(lines: Sequence[Line], pages: Sequence[str]) -> tuple[set[Place], set[Place]]:
+    """Places of running lines: those that count pages, and the others."""
+    strong, weak = _numbers(lines), set[Place]()
+    for bottom in (False, True):
+        for chain in _chains(line for line in lines if line.bottom == bottom and _place(line) not in strong):
+            verdict = _judge(chain, pages)
+            if verdict is not None:
+                (strong if verdict else weak).update(map(_place, chain))
+    return strong, weak
 
 
 def _place(line: Line) -> Place:

@@ -178,11 +178,12 @@ def is_template(pages: Sequence[str]) -> bool:
     with, come back on most pages."""
     seen: Counter[str] = Counter()
     for text in pages:
-        seen.update(set(_labels(text)))
+        seen.update(set(labels(text)))
     return sum(times >= max(3, 0.7 * len(pages)) for times in seen.values()) >= 3
 
 
-def _labels(text: str) -> Iterable[str]:
+def labels(text: str) -> Iterable[str]:
+    """What the lines and table rows of a page begin with, up to a colon; numbers are all alike."""
     for line in re.split(r"\n|<tr[^<>]*>", text):
         line = _TAG.sub("|", line) if "<" in line else line
         cells = [cell.strip() for cell in line.split("|") if cell.strip()] if "|" in line else [line.strip()]

@@ -103,7 +103,7 @@ HONEST = [
 ]
 
 HOSTILE = [
-    case("two pages only", [f"THE HISTORY\n\n{prose(i)}\n\n{i + 1}" for i in range(2)]),
+    case("two pages only", [f"@THE HISTORY\n\n{prose(i)}\n\n@{i + 1}" for i in range(2)]),
     case("one page", [f"THE HISTORY\n\n{prose(3)}\n\n1"]),
     case("refrain in the stanza", [f"{prose(i, 1)}\nQuoth the Raven Nevermore" for i in range(6)]),
     case("refrain apart", [f"{prose(i)}\n\nNevermore, nevermore!" for i in range(6)]),

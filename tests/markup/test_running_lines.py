@@ -9,6 +9,7 @@ from jocr.markup.running_lines import Edges, find_running_lines
 from jocr.markup.running_rules import bare_number, roman
 
 from .running_cases import CASES, HELD_OUT, HOSTILE, Case, prose
+from .two_page_cases import TWO_PAGES, pairs
 
 
 def taken(case: Case) -> list[set[int]]:
@@ -45,6 +46,20 @@ def test_held_out_documents():
     right, wrong, missed = score(HELD_OUT)
     assert right / (right + wrong) >= 0.9
     assert right / (right + missed) >= 0.75
+
+
+def test_documents_of_two_pages():
+    right, wrong, missed = score(TWO_PAGES)
+    assert right / (right + wrong) >= 0.98, [c.name for c in TWO_PAGES if score([c])[1]]
+    assert right / (right + missed) >= 0.8
+
+
+def test_two_neighbouring_pages_of_longer_documents():
+    """Less comes back on two pages, and a header is alone evidence of nothing."""
+    for cases in (pairs(CASES), pairs(HELD_OUT)):
+        right, wrong, missed = score(cases)
+        assert right / (right + wrong) >= 0.99, [c.name for c in cases if score([c])[1]]
+        assert right / (right + missed) >= 0.4
 
 
 def test_a_heading_is_never_a_running_line():
