@@ -136,16 +136,17 @@ class TorchDecoder:
 
 def _open(png: bytes) -> Image.Image:
     try:
-        return Image.open(io.BytesIO(png)).convert("RGB")
+        image = Image.open(io.BytesIO(png))
+        image.load()
+        return image
     except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
         raise ValueError(f"image_error: {error}") from error
 
 
 def _to_model(views: Views) -> PageViews:
     def tensor(pixels: np.ndarray) -> Tensor:
-        """``pages.tiles.normalise``, bit for bit, with one pass over the numbers."""
-        planes = torch.from_numpy(np.ascontiguousarray(np.moveaxis(pixels, -1, -3)))
-        return planes.float().div_(127.5).sub_(1.0)
+        """``pages.tiles.normalise``, bit for bit; the planes stay interleaved in memory, as convolutions like them."""
+        return torch.from_numpy(pixels).float().div_(127.5).sub_(1.0).movedim(-1, -3)
 
     return PageViews(tensor(views.global_view), tensor(views.tiles), views.grid)
 

@@ -118,7 +118,9 @@ def lost(uri: str) -> str:
     except OSError as error:
         if os.path.islink(uri):
             return f"it is a link to {os.readlink(uri)!r}, which leads nowhere"
-        return "it is not there" if isinstance(error, FileNotFoundError) else ""
+        if isinstance(error, FileNotFoundError):
+            bare = os.path.exists(uri.strip())
+            return "it is not there; without the white space at its ends it is" if bare else "it is not there"
     return ""
 
 
@@ -177,7 +179,8 @@ def expand(source: str, list_remote: Lister = storage.list_files) -> Source:
         if matches:
             return Source(_fixed_part(source), _expand_matches(matches), source)
         raise ConfigError(f"the pattern {source!r} matches nothing here ({os.getcwd()}); check it, or quote it less")
-    raise ConfigError(f"no such file or folder: {source!r} (looked in {os.getcwd()}); check the path")
+    remedy = "only local paths and s3:// URIs can be read" if "://" in source else "check the path"
+    raise ConfigError(f"no such file or folder: {source!r} (looked in {os.getcwd()}); {remedy}")
 
 
 def _expand_matches(matches: list[str]) -> Iterator[str]:

@@ -97,24 +97,32 @@ def fitted_size(width: int, height: int, size: int) -> tuple[int, int]:
 def letterbox(image: Image.Image, size: int) -> Image.Image:
     """Fit into size x size keeping aspect, centred on grey 127 (as ``PIL.ImageOps.pad`` does)."""
     w, h = fitted_size(image.width, image.height, size)
-    canvas = Image.new("RGB", (size, size), GREY)
+    canvas = Image.new(image.mode, (size, size), GREY if image.mode == "RGB" else GREY[0])
     fitted = image if (w, h) == image.size else image.resize((w, h), Image.Resampling.BICUBIC)
     canvas.paste(fitted, (round((size - w) / 2), round((size - h) / 2)))
     return canvas
 
 
 def page_views(image: Image.Image, cfg: ProcessorConfig) -> Views:
-    """Cut one RGB page image into the views the model reads."""
-    image = image.convert("RGB")
+    """Cut one page image into the views the model reads. A grey one stays one plane until the end: the same pixels as
+    its three equal planes would give, for a third of the work."""
+    if image.mode != "L":
+        image = image.convert("RGB")
     grid = choose_grid(image.width, image.height, cfg)
-    whole = np.asarray(letterbox(image, cfg.base_size))
+    whole = _planes(letterbox(image, cfg.base_size))
     n = cfg.image_size
     if grid is None:
         return Views(whole, np.empty((0, n, n, 3), np.uint8), None)
     w, h = grid
     resized = image.resize((w * n, h * n), Image.Resampling.BICUBIC)
-    tiles = np.asarray(resized).reshape(h, n, w, n, 3).transpose(0, 2, 1, 3, 4).reshape(w * h, n, n, 3)
+    tiles = _planes(resized).reshape(h, n, w, n, 3).transpose(0, 2, 1, 3, 4).reshape(w * h, n, n, 3)
     return Views(whole, np.ascontiguousarray(tiles), grid)
+
+
+def _planes(image: Image.Image) -> np.ndarray:
+    """(H, W, 3) of a grey or RGB image."""
+    pixels = np.array(image)
+    return pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=-1)
 
 
 def normalise(pixels: np.ndarray) -> np.ndarray:

@@ -180,6 +180,18 @@ def test_any_image_mode(mode) -> None:
     assert views.grid is None
 
 
+@pytest.mark.parametrize("size", [(640, 480), (700, 1500), (1281, 60)])
+def test_a_grey_page_gives_what_its_three_equal_planes_give(size) -> None:
+    image = Image.fromarray(np.random.default_rng(3).integers(0, 256, size[::-1], dtype=np.uint8))
+    assert image.mode == "L"
+    grey, wide = page_views(image, PUBLISHED), page_views(image.convert("RGB"), PUBLISHED)
+    assert grey.grid == wide.grid
+    for one, other in ((grey.global_view, wide.global_view), (grey.tiles, wide.tiles)):
+        assert np.array_equal(one, other)
+        assert one.shape[-1] == 3
+        assert one.flags.writeable
+
+
 def test_normalise() -> None:
     pixels = np.array([[[0, 127, 255]]], np.uint8)
     assert normalise(pixels).shape == (3, 1, 1)
