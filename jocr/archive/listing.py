@@ -143,6 +143,8 @@ def _file(uri: str, root: str, collection: str | None, folders: _Folders, *, nam
     real = folders.real(uri)
     try:
         facts, left_out = os.stat(uri), special(uri)
+        if left_out and named and os.path.isdir(uri):
+            left_out = ("not_a_document", "it is a folder; name its files, or give it as a source of its own")
     except OSError as error:
         why = () if named else ("unreadable_file", lost(uri) or error.strerror or str(error))
         return File(uri, name, collection, "", 0, real, *why)

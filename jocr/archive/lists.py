@@ -10,6 +10,7 @@ UTF-8 byte order mark at the start is dropped. Parquet: a column ``uri`` (text, 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from jocr.archive.names import original
 from jocr.errors import ConfigError
 
 PREFIX = "list:"
-_CHUNK = 1 << 20
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def is_list(source: str) -> bool:
@@ -47,10 +48,11 @@ class UriList:
         """The deepest folder above all of them; names are relative to it.
 
         Raises:
-            ConfigError: the list is empty or no list.
+            ConfigError: the list is empty or no list, or names what no file can be.
         """
         common: list[str] | None = None
         for uri, _ in self.entries():
+            self._check(uri)
             parts = _parts(uri)[:-1]
             if common is None:
                 common = parts
@@ -61,6 +63,15 @@ class UriList:
             raise ConfigError(f"{self.given!r} names no file; write one URI a line")
         text = "/".join(common)
         return text if text.startswith("s3://") else "" if text in {"s3:", "s3:/"} else text or "/"
+
+    def _check(self, uri: str) -> None:
+        if "\0" in uri:
+            raise ConfigError(f"{self.given!r} holds zero bytes, as UTF-16 text does; save it as UTF-8")
+        if storage.is_s3(uri):
+            if not uri.removeprefix("s3://").partition("/")[2]:
+                raise ConfigError(f"{self.given!r} names {uri!r}, which is no object; write s3://bucket/key")
+        elif _SCHEME.match(uri) and not os.path.lexists(uri):
+            raise ConfigError(f"{self.given!r} names {uri!r}; only local paths and s3:// URIs can be read")
 
 
 @contextmanager
@@ -118,10 +129,20 @@ def _parquet(given: UriList) -> Iterator[tuple[str, str | None]]:
             "drop it and give the passwords as render.passwords"
         )
     wanted = [name for name in ("uri", "collection") if name in columns]
+    for name in wanted:
+        kind = file.schema_arrow.field(name).type
+        if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind, binary=name == "uri"):
+            raise ConfigError(f"{given.given!r}: its column {name} holds {kind}; make it text")
     for batch in file.iter_batches(batch_size=4096, columns=wanted):
         uris = batch["uri"].to_pylist()
         collections = batch["collection"].to_pylist() if "collection" in columns else [None] * len(uris)
         yield from ((_text(uri), kind) for uri, kind in zip(uris, collections, strict=True) if uri)
+
+
+def _is_text(kind: pa.DataType, *, binary: bool) -> bool:
+    types = pa.types
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_null(kind)
+    return text or (binary and (types.is_binary(kind) or types.is_large_binary(kind)))
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,7 @@ from jocr.archive import listing
 from jocr.archive.collect import LONGEST_OUTPUT, collect, output_of
 from jocr.archive.listing import File, Listed, list_sources
 from jocr.errors import ConfigError, StorageError
+from jocr.pages.sources import lost
 
 ODD = [b"Vol 1 (2) #3 %41.pdf", "caf\u00e9.pdf".encode(), "cafe\u0301.pdf".encode(), b"caf\xe9.pdf", b" lead.pdf"]
 ODD += ["\u09ac\u09be\u0982\u09b2\u09be.pdf".encode(), b"#hash.pdf", b"a\\b.pdf", b"~bytes:.pdf", b"new\nline.pdf"]
@@ -267,6 +268,36 @@ def test_a_text_list_with_windows_lines_and_a_byte_order_mark(tmp_path):
     lines = "".join(f"{tmp_path}/in/{name}\r\n" for name in ("a.pdf", "b/c.pdf"))
     (tmp_path / "list.txt").write_bytes(b"\xef\xbb\xbf" + lines.encode())
     assert [file.name for file in found(f"list:{tmp_path}/list.txt")] == ["a.pdf", "b/c.pdf"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("l.txt", "a.pdf\n".encode("utf-16"), "zero bytes.*save it as UTF-8"),
+        ("l.txt", b"s3://bucket\n", "no object"),
+        ("l.txt", b"s3://b/a.pdf\nhttps://x.org/y.pdf\n", r"'https://x\.org/y\.pdf'; only local paths and s3"),
+        ("l.parquet", pa.table({"uri": [1, 2]}), "column uri holds int64; make it text"),
+        ("l.parquet", pa.table({"uri": ["a"], "collection": [[1]]}), "column collection holds list"),
+    ],
+)
+def test_a_list_that_can_name_no_file_is_told_before_any_is_opened(tmp_path, name, data, words):
+    if isinstance(data, bytes):
+        (tmp_path / name).write_bytes(data)
+    else:
+        pq.write_table(data, tmp_path / name)
+    with pytest.raises(ConfigError, match=words):
+        next(list_sources([f"list:{tmp_path}/{name}"]))
+
+
+def test_white_space_at_the_end_of_a_lists_line_is_told(tmp_path):
+    put(tmp_path, "a.pdf", "b/c.pdf")
+    (tmp_path / "list.txt").write_bytes(os.fsencode(f"{tmp_path}/a.pdf \n{tmp_path}/b/c.pdf\r\n{tmp_path}/b\n"))
+    *files, folder = found(f"list:{tmp_path}/list.txt")
+    assert [lost(file.uri) for file in files] == ["it is not there; without the white space at its ends it is"] * 2
+    assert (folder.reason, folder.detail) == (
+        "not_a_document",
+        "it is a folder; name its files, or give it as a source of its own",
+    )
 
 
 def test_a_parquet_list_may_name_collections(tmp_path):
