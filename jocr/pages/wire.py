@@ -52,7 +52,7 @@ def receive(
     deadline = None if seconds is None else time.monotonic() + seconds
     head, body = _PREFIX.unpack(_read(handle, _PREFIX.size, deadline, watch))
     header = json.loads(_read(handle, head, deadline, watch))
-    return header, bytes(_read(handle, body, deadline, watch))
+    return header, _read(handle, body, deadline, watch)
 
 
 def _write(handle: int, data: bytes) -> None:
@@ -61,19 +61,20 @@ def _write(handle: int, data: bytes) -> None:
         view = view[os.write(handle, view) :]
 
 
-def _read(handle: int, count: int, deadline: float | None, watch: Callable[[], None] | None) -> bytearray:
-    data = bytearray(count)
-    view, poll = memoryview(data), select.poll()
+def _read(handle: int, count: int, deadline: float | None, watch: Callable[[], None] | None) -> bytes:
+    """A message that fits the pipe arrives in one piece, and is then not copied."""
+    parts, left, poll = [], count, select.poll()
     poll.register(handle, select.POLLIN | select.POLLHUP)
-    while view:
+    while left:
         if deadline is not None and not poll.poll(_SLICE * 1000):
             if watch is not None:
                 watch()
             if time.monotonic() > deadline:
                 raise OutOfTime
             continue
-        got = os.readv(handle, [view])
-        if not got:
+        part = os.read(handle, left)
+        if not part:
             raise Ended
-        view = view[got:]
-    return data
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
