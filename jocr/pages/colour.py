@@ -17,9 +17,12 @@ def squeeze(rgb: np.ndarray) -> np.ndarray:
     a third of the bytes."""
     if rgb.ndim == 2:
         return rgb
+    within = np.tile(np.array([255, 255, 0], np.uint8), _ROWS * rgb.shape[1])  # steps inside of a pixel
     for top in range(0, len(rgb), _ROWS):  # a page with colour shows it soon
-        rows = rgb[top : top + _ROWS]
-        if (rows[..., 0] != rows[..., 1]).any() or (rows[..., 1] != rows[..., 2]).any():
+        flat = rgb[top : top + _ROWS].reshape(-1)
+        steps = flat[1:] ^ flat[:-1]  # from byte to byte: three times as quick as from channel to channel
+        steps &= within[: steps.size]
+        if steps.max(initial=0):
             return rgb
     return np.ascontiguousarray(rgb[..., 0])
 
