@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import struct
 import sys
 import threading
 import warnings
@@ -234,12 +235,15 @@ def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _pack(record: Any) -> pa.Table:
-    return pa.table({RECORD: pa.array([pickle.dumps(record)], pa.large_binary())})
+    """One record as a table; its bytes, tens of MB where it holds page images, are not copied."""
+    data = pickle.dumps(record)
+    buffers = [None, pa.py_buffer(struct.pack("=qq", 0, len(data))), pa.py_buffer(data)]
+    return pa.table({RECORD: pa.Array.from_buffers(pa.large_binary(), 1, buffers)})
 
 
 def _unpack(batch: pa.Table) -> Iterator[Any]:
     for value in batch[RECORD]:
-        yield pickle.loads(value.as_py())
+        yield pickle.loads(value.as_buffer())
 
 
 def project_error(error: BaseException | None) -> JocrError | None:
