@@ -161,7 +161,8 @@ def _million(recipe: ScaleRecipe, work: Path) -> dict[str, Any]:
         "ray": {"unit": recipe.manifest_unit, "pass_units": recipe.pass_units, "decoders": 1, "decoder_cpus": 0.5},
     }  # fmt: skip
     steps = _Steps()
-    counts = million.run(build(ParseRecipe, settings), recipe.manifest_pages, steps, lambda: connect(None))
+    given = build(ParseRecipe, settings)
+    counts = million.run(given, recipe.manifest_pages, steps, lambda: connect(given.ray))
     ray.shutdown()
     rate = counts["units_scheduled"] / steps.seconds["schedule"]
     return {**counts, "seconds": steps.seconds, "rss_mb": steps.peaks, "units_per_second": round(rate, 1),

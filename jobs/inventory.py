@@ -18,7 +18,7 @@ from pipelines.parse import on_ray
 
 def run(recipe: ParseRecipe) -> int:
     """List, connect to Ray, take stock."""
-    on = on_ray(recipe, partial(connect, recipe.ray.address))
+    on = on_ray(recipe, partial(connect, recipe.ray))
     print(describe(run_inventory(recipe, run=on.run)))
     return 0
 

@@ -11,6 +11,7 @@ Exit codes: 0 every page has its row, 1 the machinery failed, 2 bad settings, 3 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from typing import Any
 from jobs._main import end_on_sigterm, main
 from jocr.archive import run as archive
 from jocr.archive.run import Summary
-from jocr.config import ParseRecipe
+from jocr.config import ParseRecipe, RaySettings
 from pipelines.parse import MakeDecoder, on_ray, parse_archive
 
 STOPPED = "stopped; what is committed stays, and the same command goes on from there"
@@ -36,38 +37,46 @@ def run(recipe: ParseRecipe, make_decoder: MakeDecoder | None = None) -> Summary
         JocrError: as ``pipelines.parse.parse_archive``.
     """
     archive.check(recipe)
-    return parse_archive(recipe, on_ray(recipe, partial(connect, recipe.ray.address)), make_decoder)
+    return parse_archive(recipe, on_ray(recipe, partial(connect, recipe.ray)), make_decoder)
 
 
-def connect(address: str | None) -> None:
-    """Join the cluster this process belongs to, or start one on this machine. CPUs are logical: with fewer than
-    eight, Ray Data keeps so many back for each stage that one page is rendered at a time."""
+def connect(shape: RaySettings) -> None:
+    """Join the cluster this process belongs to, or start one on this machine, with room for ``shape``."""
     import ray
     import ray.data
 
     if not ray.is_initialized():
         with _silent():
-            _join(address)
+            _join(shape)
         end_on_sigterm()
     ray.data.DataContext.get_current().enable_progress_bars = False  # the job has a line of its own
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)  # it warns that there are no bars
 
 
-def _join(address: str | None) -> None:
+def local_cpus(shape: RaySettings) -> int:
+    """Logical CPUs of a Ray on this machine: what the decoders ask for, and beside them one renderer more than there
+    are cores, so that none is idle while a renderer hands its pages on. More would be worse: every task at a time is a
+    worker process and a renderer's child, over a second of imports and the memory of a page each."""
+    decoders = max(shape.decoders, shape.max_decoders or 0)
+    return math.ceil(decoders * shape.decoder_cpus) + len(os.sched_getaffinity(0)) + 1
+
+
+def _join(shape: RaySettings) -> None:
     import ray
     from ray._private import worker
 
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of native code, which writes to this terminal
+    os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "60000")  # 1 s: the next task imports all anew
     logging.getLogger("ray").setLevel(logging.ERROR)  # it says things before ``init`` sets that
     if hasattr(worker, "print_to_stdstream"):  # what raylets tell every driver; Ray has no setting for that
         worker.print_to_stdstream = lambda *_, **__: None
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if address or os.environ.get("RAY_ADDRESS"):
-        ray.init(address=address or "auto", **quiet)
+    if shape.address or os.environ.get("RAY_ADDRESS"):
+        ray.init(address=shape.address or "auto", **quiet)
         return
     try:
-        ray.init(num_cpus=max(8, os.cpu_count() or 1), include_dashboard=False, **quiet)
+        ray.init(num_cpus=local_cpus(shape), include_dashboard=False, **quiet)
     except ValueError:  # a cluster runs on this machine, and it has its own number of CPUs
         ray.init(**quiet)
 

@@ -1,8 +1,12 @@
-"""The archive job on Ray Data: inventory, then passes of ``render -> decode -> commit``, one row per unit of pages.
+"""The archive job on Ray Data: inventory, then passes of ``render -> decode``, one row per unit of pages.
 
-Tasks render (a child process each), actors hold a decoder and work on several units at a time, small tasks commit; the
-driver plans from listings and is told counts. Page images cross the object store once, a unit at a time; Ray Data
-starts no more rendering than the store has room for, and ``ray.renderers`` bounds it further.
+Tasks render (a child process each); actors hold a decoder, work on several units at a time and commit each as soon as
+it is read; the driver plans from listings and is told counts. Page images cross the object store once, a unit at a
+time, and rows do not at all; Ray Data starts no more rendering than the store has room for, and ``ray.renderers``
+bounds it further.
+
+Commits have no stage of their own: writing a unit's rows costs a few milliseconds, and tasks for that cost a worker
+process each (over a second of imports) and take Ray Data's CPUs from rendering.
 """
 
 from __future__ import annotations
@@ -57,6 +61,7 @@ TOGETHER = 16  # most units that one decoder works on at a time
 
 MakeDecoder = Callable[[], Decoder]
 Lost = Callable[[str], None]
+CommitRows = Callable[[Read], Receipt]
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,12 @@ def on_ray(recipe: ParseRecipe, connect: Callable[[], None] = lambda: None) -> M
 
 def stages(
     recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder | None = None,
-    lost: Lost = end_process, name: str = "",
+    lost: Lost = end_process, name: str = "", commit: CommitRows | None = None,
 ) -> list[Stage]:  # fmt: skip
     """A pass, from ``Work`` to ``Receipt``.
 
     Args:
+        commit: what becomes of a unit that is read; None for ``ledger``'s.
         name: of the run, for its journals.
         make_decoder: None for the recipe's model.
         lost: told why the decoder of a process is gone; ends the process.
@@ -104,7 +110,7 @@ def stages(
         ),
         ActorStage(
             "decode",
-            partial(Decode, recipe, reading, ledger, make, lost, name),
+            partial(Decode, recipe, reading, ledger, make, lost, name, commit or partial(commit_unit, ledger=ledger)),
             actors=shape.decoders,
             max_actors=shape.max_decoders,
             cpus=shape.decoder_cpus,
@@ -113,7 +119,6 @@ def stages(
             calls=units_together(recipe.model.batch, shape.unit),
             retries=None,
         ),
-        FunctionStage("commit", partial(commit, ledger=ledger), cpus=0.25, batch=1),
     ]
 
 
@@ -130,18 +135,15 @@ def render(
     yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe), name)
 
 
-def commit(read: Read, *, ledger: Ledger) -> Iterator[Receipt]:
-    """A unit's rows into the result."""
-    yield commit_unit(read, ledger)
-
-
 class Decode:
-    """The actor: one decoder, and as many units at a time as there are threads that call."""
+    """The actor: one decoder, and as many units at a time as there are threads that call; each thread commits its unit
+    while the others decode."""
 
     def __init__(
-        self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost, name: str
-    ) -> None:
-        self._recipe = recipe
+        self, recipe: ParseRecipe, reading: Reading, ledger: Ledger, make_decoder: MakeDecoder, lost: Lost, name: str,
+        commit: CommitRows,
+    ) -> None:  # fmt: skip
+        self._recipe, self._commit = recipe, commit
         self._renderer, self._places = Renderer(render_limits(recipe)), Places(recipe)
         decoder = open_guarded(make_decoder, current_actor(), restarted=restarted())
         self._feed = Feed(decoder, lost, stall_seconds=recipe.job.stall_seconds)
@@ -149,9 +151,9 @@ class Decode:
         self._reader = UnitReader(self._feed, reading, ledger, self._again, recipe.job.attempts, name, self._tell)
         self._side = reading.long_side
 
-    def __call__(self, batch: Iterable[Sheets]) -> Iterator[Read]:
+    def __call__(self, batch: Iterable[Sheets]) -> Iterator[Receipt]:
         for sheets in batch:
-            yield self._reader.read(sheets)
+            yield self._commit(self._reader.read(sheets))
 
     def _again(self, shot: Shot, scale: float, rotate: int) -> PageImage | PageFailure:
         side = min(round(self._side * scale), self._renderer.limits.max_long_side)

@@ -3,7 +3,7 @@
 The manifest's rows are those that an inventory of documents of ``PER_DOCUMENT`` pages would make, with no files behind
 them. A tenth of its units have markers in the ledger. Every other unit goes through a Ray Data pass of the job's own
 stages, except that the first makes page images of a few bytes instead of rendering (the fake engine reads those), and
-the last checks and counts rows instead of writing them.
+the decoder's actor checks and counts rows instead of writing them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def run(recipe: ParseRecipe, pages: int, timed: Timed, connect: Callable[[], Non
     plan = timed("plan and anti-join", partial(make_plan, info, ledger))
     if plan.units_done != marked or plan.pages + plan.pages_done != pages:
         raise AssertionError(f"{plan.units_done} of {marked} units known as done; {plan.pages} pages are left")
-    _, decode, _ = stages(recipe, reading, ledger)
-    line = [FunctionStage("render", make_up, batch=1), decode, FunctionStage("count", count, cpus=0.25, batch=1)]
+    _, decode = stages(recipe, reading, ledger, commit=count)
+    line = [FunctionStage("render", make_up, batch=1), decode]
     timed("start Ray", connect)
     receipts = timed("schedule", partial(_schedule, plan.works, line, recipe))
     if sorted(receipts) != sorted(work.unit.name for work in plan.works):
@@ -68,11 +68,11 @@ def make_up(work: Work) -> Iterator[Sheets]:
     yield Sheets(work, tuple(page.key for page in pages), (), tuple(shots))
 
 
-def count(read: Read) -> Iterator[Receipt]:
+def count(read: Read) -> Receipt:
     """The receipt of a commit, without the commit."""
     if len(read.rows) != read.work.unit.pages or {row.key for row in read.rows} != set(read.keys):
         raise AssertionError(f"unit {read.work.unit.name} came back with other rows than its own")
-    yield Receipt(read.work.unit.name, len(read.rows), mine=True)
+    return Receipt(read.work.unit.name, len(read.rows), mine=True)
 
 
 def _assemble(recipe: ParseRecipe, pages: int) -> ManifestInfo:

@@ -1,4 +1,4 @@
-"""The last stage of a pass: a unit's rows become part of the result, once."""
+"""The end of a pass: a unit's rows become part of the result, once."""
 
 from __future__ import annotations
 
