@@ -27,6 +27,9 @@ __all__ = [
 ]
 
 
+PACKED = (b"PK", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"WARC/")  # how containers begin, but for tar
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file to parse. ``name`` is its path below the root of the sources given: unique, and the key of its outputs."""
@@ -104,9 +107,16 @@ def _judge(uri: str, root: str, names: set[str], named: bool) -> SourceFile | Sk
             return Skipped(uri, "unreadable_file", lost(uri) or str(error))
     else:
         if claimed is None and sniff(head) is None:
-            reason = "not_a_document" if head else "empty_file"
-            return Skipped(uri, reason, f"its first bytes are {head[:8]!r}" if head else "it has no bytes")
+            return Skipped(uri, *_no_document(head))
     return SourceFile(uri, _unique(relative(uri, root), uri, names))
+
+
+def _no_document(head: bytes) -> tuple[str, str]:
+    if not head:
+        return "empty_file", "it has no bytes"
+    packed = head.startswith(PACKED) or head[257:262] == b"ustar"
+    more = "; a zip, tar or WARC file is opened by the archive job, python -m jobs.parse" if packed else ""
+    return "not_a_document", f"its first bytes are {head[:8]!r}{more}"
 
 
 def lost(uri: str) -> str:

@@ -12,6 +12,8 @@ from jocr.config import ParseRecipe, load
 from jocr.parsing.command import Summary, check, parse
 from jocr.parsing.progress import ProgressLine
 
+SHOWN = 3  # skipped files
+
 
 def run(recipe: Path | None, sets: Sequence[str], given: Mapping[str, Any]) -> int:
     """Parse, print where the result lies, return the exit code."""
@@ -36,5 +38,7 @@ def show(summary: Summary, console: Console) -> None:
         write(f"{unselected} documents hold none of the pages asked for")
     if run["skipped"]:
         write(f"{len(run['skipped'])} files skipped (listed in run.json)")
+        for file in run["skipped"][:SHOWN]:
+            write(f"  {file['uri']}: {file['detail']}")
     write(f"{speed['seconds']:.1f} s, {speed['pages_per_second']} pages/s, {speed['tokens_per_second']} tokens/s")
     write(f"{summary.out}/report.html")

@@ -194,6 +194,14 @@ def test_what_is_no_regular_file_is_listed(tmp_path: Path, monkeypatch: pytest.M
     assert names(tmp_path) == ["2.pdf"]
 
 
+def test_a_container_is_told_from_other_files(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"PK\x05\x06" + bytes(18))
+    (tmp_path / "notes.txt").write_text("no document")
+    details = {os.path.basename(found.uri): found.detail for found in discover([str(tmp_path)])}
+    assert "opened by the archive job, python -m jobs.parse" in details["a.zip"]
+    assert details["notes.txt"] == "its first bytes are b'no docum'"
+
+
 def test_pipes_are_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.pdf")
     put(tmp_path, "a.pdf")
