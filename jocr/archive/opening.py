@@ -69,7 +69,8 @@ def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Doc
         head = storage.read_bytes(file.uri, SNIFF_BYTES)
     except (OSError, StorageError) as error:
         named = not file.etag  # by itself, and it is not there
-        yield (_failed if claimed or named else _skipped)(file, "unreadable_file", lost(file.uri) or str(error))
+        why = "it is not there" if isinstance(error, FileNotFoundError) else str(error)
+        yield (_failed if claimed or named else _skipped)(file, "unreadable_file", lost(file.uri) or why)
         return
     if sniff(head) is not None:
         yield _opened(file, recipe, renderer)

@@ -21,6 +21,7 @@ from jocr.archive.containers import Item, Member, PasswordOf, SkippedMember, ext
 from jocr.archive.members import LIMIT_BYTES
 from jocr.archive.shelf import Shelf
 from jocr.errors import DocumentError, StorageError
+from jocr.pages.sources import lost
 
 _FAILURES, _INDEX = "failures", "index"
 _PER_MEMBER = 4096  # bytes a small file takes on disk
@@ -67,6 +68,8 @@ class Spool:
             DocumentError: unreadable_file (not there, changed since it was listed, the disk is full), too_large.
         """
         if not storage.is_s3(uri):
+            if why := lost(uri):
+                raise DocumentError("unreadable_file", why)
             yield Path(uri)
             return
         key = _key("file", uri, etag)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 from jocr.archive.members import Entry, Item, Member, Names, copy_out, is_bomb
 from jocr.errors import DocumentError
 from jocr.pages.sniff import SNIFF_BYTES
+
+_PADDING = 4096  # bytes behind the last record that are looked at
 
 
 def list_members(path: str | Path, limit: int) -> Iterator[Item]:
@@ -29,12 +32,13 @@ def list_members(path: str | Path, limit: int) -> Iterator[Item]:
                 _finish(records, record)
                 if item is not None:
                     yield item
-            if records.offset < os.fstat(file.fileno()).st_size:  # warcio takes a record that is not whole for the end
+                if records.next_line is not None and records.reader.decompressor is not None:
+                    raise ValueError("several records in one gzip block; `warcio recompress` takes them apart")
+            if not _at_end(file, records.offset):  # warcio takes a record that is not whole for the end
                 raise EOFError("a record is cut off")
         except _broken() as error:
             where = f"at or behind {name!r}" if name else "at its beginning"
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise DocumentError("corrupt", f"damaged {where} ({reason})") from None
+            raise DocumentError("corrupt", f"damaged {where} ({_reason(error)})") from None
 
 
 def extract(
@@ -69,6 +73,23 @@ def _judge(record: Any, entry: Entry, names: Names, limit: int) -> Item:
     except (zlib.error, ValueError) as error:
         return entry.failed(names, "corrupt", f"its content encoding is damaged ({error})")
     return entry.judged(names, head)
+
+
+def _at_end(file: Any, offset: int) -> bool:
+    """Whether nothing follows but, at most, empty gzip blocks."""
+    file.seek(offset)
+    left = file.read(_PADDING)
+    if left.startswith(b"\x1f\x8b") and len(left) < _PADDING:
+        with contextlib.suppress(EOFError, zlib.error, OSError):
+            left = gzip.decompress(left).strip()
+    return not left
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TypeError | AttributeError):
+        return "a record lacks its type or its URI"
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    return text[:200] or type(error).__name__
 
 
 def _finish(records: Any, record: Any) -> None:

@@ -232,5 +232,6 @@ def _expand_s3(source: str, list_remote: Lister) -> Source:
 
 def _without_hidden(uris: Iterator[str], prefix: str) -> Iterator[str]:
     for uri in uris:
-        if not any(part.startswith(".") for part in uri.removeprefix(prefix).split("/")):
+        parts = uri.removeprefix(prefix).split("/")
+        if not any(part.startswith(".") and part not in (".", "..") for part in parts):  # those two hide nothing here
             yield uri

@@ -456,3 +456,21 @@ def test_a_wrong_checksum_of_a_warcs_record_is_damage(tmp_path: Path) -> None:
     packed[1][-6] ^= 255
     items = listed(put(tmp_path, b"".join(packed)))
     assert ([member.name for member in good(items)], bad(items)) == (["http://x/a.pdf"], [("", "corrupt")])
+
+
+def test_a_warcs_gzip_blocks_hold_a_record_each_or_nothing(tmp_path: Path) -> None:
+    one, two, three = (record("response", f"http://x/{n}.pdf", http(PDF)) for n in "abc")
+    whole = listed(put(tmp_path, b"".join(map(gzipped, (one, two, three, b"")))))
+    assert (len(good(whole)), bad(whole)) == (3, [])
+    *found, last = listed(put(tmp_path, gzipped(one) + gzipped(two + three)))
+    assert [member.name for member in good(found)] == ["http://x/a.pdf", "http://x/b.pdf"]
+    assert last.detail.endswith("(several records in one gzip block; `warcio recompress` takes them apart)")
+    assert good(found)[1].offset == len(gzipped(one))
+
+
+@pytest.mark.parametrize("tail", [bytes(300), record("response", "", http(PDF))])
+def test_what_follows_a_warcs_records_is_told_in_words(tmp_path: Path, tail: bytes) -> None:
+    *found, last = listed(put(tmp_path, record("response", "http://x/a.pdf", http(PDF)) + tail))
+    assert len(good(found)) == 1
+    assert last.detail.isprintable()
+    assert "NoneType" not in last.detail

@@ -54,6 +54,15 @@ def test_a_folder_is_listed_with_names_versions_and_collections(tmp_path):
     assert files[0].uri == str(tmp_path / "1.pdf")
 
 
+def test_keys_with_dots_for_parts_are_not_hidden():
+    keys = ["s3://b/p/./a.pdf", "s3://b/p/../a.pdf", "s3://b/p/.git/a.pdf", "s3://b/p//a.pdf"]
+    files = list(list_sources(["s3://b/p/"], lister=lambda source: iter(keys)))
+    assert [file.uri for file in files] == [keys[0], keys[1], keys[3]]
+    outputs = [output_of(file.name) for file in files]
+    assert len(set(outputs)) == 3
+    assert not any(part in ("", ".", "..") for output in outputs for part in output.split("/"))
+
+
 @pytest.mark.parametrize("raw", ODD)
 def test_odd_local_names_come_through_the_listing(tmp_path, raw):
     name = os.fsdecode(raw)

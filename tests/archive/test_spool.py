@@ -80,6 +80,13 @@ def test_a_local_file_is_itself(spool: Spool, tmp_path: Path) -> None:
     assert stored(spool) == 0
 
 
+def test_a_local_container_that_is_gone_is_not_the_nodes_fault(spool: Spool, tmp_path: Path) -> None:
+    with spool.members(str(tmp_path / "gone.zip"), "v1", ["a.pdf"]) as found:
+        error = found["a.pdf"]
+    assert isinstance(error, DocumentError)
+    assert (error.reason, error.detail) == ("unreadable_file", "it is not there")
+
+
 def test_a_version_is_downloaded_once_and_stays_while_there_is_room(spool: Spool, bucket: Bucket) -> None:
     uri = bucket.put("s3://b/a b#%41.pdf", PDF)
     for _ in range(3):
