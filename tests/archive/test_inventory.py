@@ -150,7 +150,7 @@ def test_a_list_gives_no_version_so_it_is_asked_for(tmp_path):
     file = put(tmp_path, "a.pdf")
     assert opened(replace(file, etag=""))[0].etag == file.etag
     (gone,) = opened(replace(file, etag="", uri=str(tmp_path / "gone"), name="gone"))
-        assert (gone.reason, gone.detail, gone.skipped) == ("unreadable_file", "it is not there", False)
+    assert (gone.reason, gone.detail, gone.skipped) == ("unreadable_file", "it is not there", False)
 
 
 def test_a_failure_that_may_pass_gets_one_more_try(tmp_path):
