@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from jocr.decoding.kernels import ADD, LINE, MOST_ROWS, NONE, ROW, SET, WIDTH, keep_apart, product, widen
+from jocr.decoding.products import multiply, span
 from jocr.decoding.team import barrier, share
 from jocr.decoding.vector_math import argmax, rms_norm, rotate_half, softmax
 
@@ -52,10 +53,8 @@ def linear(x, x_ld, rows, w, at, ins, outs, y, y_ld, add, t):
     """y (+)= x @ W^T for a packed W (outs, ins) that starts at ``at``: this thread's columns."""
     keep_apart()
     first, end = share(pad(outs) // WIDTH, t)
-    product(
-        x, NONE, x_ld, rows, w, at + first * ins * WIDTH, LINE, ins * WIDTH, end - first, ins,
-        y, first * WIDTH, y_ld, add,
-    )  # fmt: skip
+    size = span(w, ins)
+    multiply(x, NONE, x_ld, rows, w, at + first * size, size, end - first, ins, y, first * WIDTH, y_ld, add)
 
 
 @njit(cache=True)
@@ -76,9 +75,9 @@ def project_qkv(a, rows, w, at, qkv, d, t):
         linear(a, d.hidden, rows, w, at, d.hidden, 3 * inner, qkv, 3 * inner, SET, t)
         return
     for part in range(3):
-        column = part * inner + first * d.head_dim
-        product(
-            a, NONE, d.hidden, rows, w, at + column * d.hidden, LINE, d.hidden * WIDTH, (end - first) * panels,
+        column, size = part * inner + first * d.head_dim, span(w, d.hidden)
+        multiply(
+            a, NONE, d.hidden, rows, w, at + column // WIDTH * size, size, (end - first) * panels,
             d.hidden, qkv, column, 3 * inner, SET,
         )  # fmt: skip
 

@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 
 from jocr.decoding.compiled import DOWN, EXPERT_DOWN, EXPERT_UP, GATE_UP, POST_NORM, linear, norm_rows, pad
-from jocr.decoding.kernels import ADD, LINE, NONE, SET, WIDTH, keep_apart, product
+from jocr.decoding.kernels import ADD, NONE, SET, WIDTH, keep_apart
+from jocr.decoding.products import multiply, span
 from jocr.decoding.team import barrier, share
 from jocr.decoding.vector_math import softmax, swiglu
 
@@ -24,12 +25,9 @@ def feed(rows, w, line, d, s, t):
     width = d.shared if sparse else d.dense
     up(s.a, rows, w.matrices, line[GATE_UP], d.hidden, width, s.wide, NONE, t)
     if sparse:
-        at = line[GATE_UP] + 2 * pad(width) * d.hidden
-        panels = pad(d.experts) // WIDTH
-        ld = panels * WIDTH
-        product(
-            s.a, NONE, d.hidden, rows, w.matrices, at, LINE, d.hidden * WIDTH, panels, d.hidden, s.router, NONE, ld, SET
-        )
+        size, panels = span(w.matrices, d.hidden), pad(d.experts) // WIDTH
+        at, ld = line[GATE_UP] + 2 * pad(width) // WIDTH * size, panels * WIDTH
+        multiply(s.a, NONE, d.hidden, rows, w.matrices, at, size, panels, d.hidden, s.router, NONE, ld, SET)
         route(s.router, ld, rows, d, s.chosen, s.weight)
         experts_up(s.a, rows, w.matrices, line[EXPERT_UP], d, s.chosen, s.gather, s.inner, t)
     barrier(t)
@@ -47,13 +45,13 @@ def up(a, rows, w, at, hidden, width, wide, wide_at, t):
     first, end = share(half // WIDTH, t)
     if first == end:
         return
-    size, left, right = hidden * WIDTH, first * WIDTH, end * WIDTH
+    size, left, right = span(w, hidden), first * WIDTH, end * WIDTH
     if t.size == 1:
-        product(a, NONE, hidden, rows, w, at, LINE, size, 2 * end, hidden, wide, wide_at, 2 * half, SET)
+        multiply(a, NONE, hidden, rows, w, at, size, 2 * end, hidden, wide, wide_at, 2 * half, SET)
     else:
         for part in range(2):
-            start, to = at + part * half * hidden + first * size, wide_at + part * half + left
-            product(a, NONE, hidden, rows, w, start, LINE, size, end - first, hidden, wide, to, 2 * half, SET)
+            start, to = at + (part * half // WIDTH + first) * size, wide_at + part * half + left
+            multiply(a, NONE, hidden, rows, w, start, size, end - first, hidden, wide, to, 2 * half, SET)
     for r in range(rows):
         line = wide_at + r * 2 * half
         swiglu(wide[line + left : line + right], wide[line + half + left : line + half + right])
@@ -93,7 +91,7 @@ def experts_up(a, rows, w, at, d, chosen, gather, inner, t):
                 gather[n * hidden : n * hidden + hidden] = a[r * hidden : r * hidden + hidden]
                 n += 1
         if n:
-            up(gather, n, w, at + e * ld * hidden, hidden, d.routed, inner, done * ld, t)
+            up(gather, n, w, at + e * ld // WIDTH * span(w, hidden), hidden, d.routed, inner, done * ld, t)
             done += n
 
 
@@ -101,7 +99,7 @@ def experts_up(a, rows, w, at, d, chosen, gather, inner, t):
 def experts_down(rows, w, at, d, chosen, weight, inner, y, x, t):
     """x += the experts' outputs, weighted, in order of expert: this thread's columns."""
     keep_apart()
-    hidden, ld, done, size = d.hidden, 2 * pad(d.routed), NONE, d.routed * WIDTH
+    hidden, ld, done, size = d.hidden, 2 * pad(d.routed), NONE, span(w, d.routed)
     first, end = share(hidden // WIDTH, t)
     for e in range(d.experts):
         n = NONE
@@ -109,8 +107,8 @@ def experts_down(rows, w, at, d, chosen, weight, inner, y, x, t):
             n += chosen[r * d.experts + e]
         if n == 0:
             continue
-        start = at + e * hidden * d.routed + first * size
-        product(inner, done * ld, ld, n, w, start, LINE, size, end - first, d.routed, y, first * WIDTH, hidden, SET)
+        start = at + (e * (hidden // WIDTH) + first) * size
+        multiply(inner, done * ld, ld, n, w, start, size, end - first, d.routed, y, first * WIDTH, hidden, SET)
         done, n = done + n, NONE
         for r in range(rows):
             if chosen[r * d.experts + e]:

@@ -15,13 +15,13 @@ from jocr.decoding.kernels import NONE
 
 
 @njit(cache=True, nogil=True)
-def run(most, gate, eos, slots, starts, depths, room, w, o, d, c, s, text, held, filled, drafted, accepted, done, t):
+def run(most, gate, eos, slots, starts, depths, room, q, w, o, d, c, s, text, held, filled, drafted, accepted, done, t):
     """Up to ``most`` rounds; ends earlier after the round in which a page ended.
 
-    Page i holds ``held[i]`` committed tokens ``text[i]``, the first at ``starts[i]``; the last one has not been
-    read by the verifier. Its draft cache is whole before position ``filled[i]``. It may get ``room[i]`` tokens. New
-    tokens are appended to ``text``; proposals and accepted ones are counted by position; ``done[0]`` counts rounds.
-    Every thread of a team is given arrays of its own to write to.
+    ``q`` are the weights that the draft reads. Page i holds ``held[i]`` committed tokens ``text[i]``, the first at
+    ``starts[i]``; the last one has not been read by the verifier. Its draft cache is whole before position
+    ``filled[i]``. It may get ``room[i]`` tokens. New tokens are appended to ``text``; proposals and accepted ones are
+    counted by position; ``done[0]`` counts rounds. Every thread of a team is given arrays of its own to write to.
     """
     pages, widest = len(slots), drafted.shape[1]
     had, made, who = held.copy(), np.zeros(pages, np.int64), np.zeros(pages, np.int64)
@@ -47,7 +47,7 @@ def run(most, gate, eos, slots, starts, depths, room, w, o, d, c, s, text, held,
             busy += 1
         if busy:
             draft(
-                fresh[:n], counts[:busy], where[:busy], begins[:busy], deep[:busy], gate, busy, w, o, d, c, s,
+                fresh[:n], counts[:busy], where[:busy], begins[:busy], deep[:busy], gate, busy, q, o, d, c, s,
                 drafts, made, t,
             )  # fmt: skip
         rows = _lay_out(busy, who, made, drafts, slots, starts, text, held, tokens, lines, places)

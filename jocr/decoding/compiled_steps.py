@@ -15,7 +15,7 @@ from torch import Tensor
 
 from jocr.decoding import compiled_decoder as decoder
 from jocr.decoding.cache import SlotCache
-from jocr.decoding.compiled import Cache, Scratch, pad
+from jocr.decoding.compiled import Cache, Scratch, Weights, pad
 from jocr.decoding.compiled_draft import draft, prime
 from jocr.decoding.compiled_rounds import run
 from jocr.decoding.compiled_weights import Packed, pack_model
@@ -60,7 +60,7 @@ class CompiledSteps:
     def prime(self, slot: int, ids: Tensor, visual: Tensor | None) -> None:
         """Keys and values of the draft head over a prompt."""
         n = self._embed(ids, visual, self._draft_embed)
-        self._call(prime, n, np.full(n, slot), np.arange(n))
+        self._call(prime, n, np.full(n, slot), np.arange(n), weights=self.packed.draft)
 
     def verify(self, pages: Sequence[Rows]) -> list[list[int]]:
         """The verifier's choice after every row."""
@@ -89,7 +89,8 @@ class CompiledSteps:
         slots, starts = np.array([p.slot for p in pages]), np.array([p.start for p in pages])
         out, made = np.empty((count, MAX_DEPTH), np.int64), np.empty(count, np.int64)
         given = tokens, np.array(counts), slots, starts, np.array(depths), gate, count
-        self._call(draft, *given, own=lambda i: (out, made) if i == 0 else (np.empty_like(out), np.empty_like(made)))
+        self._call(draft, *given, weights=self.packed.draft,
+                   own=lambda i: (out, made) if i == 0 else (np.empty_like(out), np.empty_like(made)))  # fmt: skip
         return [row[:n] for row, n in zip(out.tolist(), made.tolist(), strict=True)]
 
     def run(self, pages: Sequence[Stretch], most: int, gate: float, eos: int) -> Ran:
@@ -105,15 +106,17 @@ class CompiledSteps:
                 np.zeros(1, np.int64)]  # fmt: skip
         given = [np.array([p.slot for p in pages]), starts, np.array([p.depth for p in pages]),
                  np.array([p.room for p in pages])]  # fmt: skip
-        self._call(run, most, gate, eos, *given, own=lambda i: mine if i == 0 else [a.copy() for a in mine])
+        self._call(
+            run, most, gate, eos, *given, self.packed.draft, own=lambda i: mine if i == 0 else [a.copy() for a in mine]
+        )
         _, held, filled, drafted, accepted, done = mine
         spans = [row[a:b].tolist() for row, a, b in zip(text, had, held.tolist(), strict=True)]
         return Ran(spans, drafted.tolist(), accepted.tolist(), filled.tolist(), int(done[0]))
 
-    def _call(self, function: Any, *given: Any, own: Any = lambda i: ()) -> None:
+    def _call(self, function: Any, *given: Any, weights: Weights | None = None, own: Any = lambda i: ()) -> None:
         """A compiled function in every thread, after ``given`` with weights, sizes, cache, scratch and ``own``."""
         p = self.packed
-        shared = (*given, p.weights, p.offsets, p.dims, self._cache)
+        shared = (*given, weights or p.weights, p.offsets, p.dims, self._cache)
         self.crew.run(function, lambda i: (*shared, self._scratch[i], *own(i)))
 
     def _embed(self, ids: Tensor, visual: Tensor | None, embed: Callable[[Tensor, Tensor | None], Tensor]) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jocr.decoding import panels
+from jocr.decoding import int8, panels
 from jocr.decoding.compiled import Dims, Offsets, Weights
 from jocr.decoding.kernels import WIDTH
 from jocr.model.decoder import Block
@@ -30,12 +30,15 @@ class Packed:
     """Weights, where they start, and the sizes."""
 
     weights: Weights
+    draft: Weights  # what the draft head reads: the same, or its matrices in int8
     offsets: Offsets
     dims: Dims
 
 
 class Packer:
     """Collects matrices and remembers where each will start; ``take`` moves them there."""
+
+    measure = staticmethod(panels.size)
 
     def __init__(self) -> None:
         self.pieces: list[tuple[int, Tensor]] = []
@@ -53,7 +56,7 @@ class Packer:
         at = self.size
         for weight in weights:
             self.pieces.append((self.size, weight.detach()))
-            self.size += panels.size(weight)
+            self.size += self.measure(weight)
         return at
 
     def take(self, dtype: torch.dtype) -> np.ndarray:
@@ -62,6 +65,23 @@ class Packer:
         for i, (at, weight) in enumerate(self.pieces):
             panels.pack(weight.to(dtype), flat[at : at + panels.size(weight)])
             self.pieces[i] = (at, weight[:0].clone())
+        return flat
+
+
+class Int8Packer(Packer):
+    """Collects matrices to be rounded; vectors go to another packer's."""
+
+    measure = staticmethod(int8.size)
+
+    def __init__(self, other: Packer) -> None:
+        super().__init__()
+        self.vector = other.vector  # type: ignore[method-assign]
+
+    def take_int8(self) -> np.ndarray:
+        flat = np.empty(self.size, np.int8)
+        for at, weight in self.pieces:
+            int8.pack(weight, flat[at : at + int8.size(weight)])
+        self.pieces.clear()
         return flat
 
 
@@ -76,9 +96,14 @@ def fits(model: OcrModel) -> bool:
     return weight.dtype == torch.float32 and cfg.num_hidden_layers * cfg.hidden_size <= 16384
 
 
-def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
-    """All weights that decoding reads. The model's own tensors stay as they are unless it is to ``hand_over`` them."""
+def pack_model(model: OcrModel, hand_over: bool = False, quick: bool = False) -> Packed:
+    """All weights that decoding reads. The model's own tensors stay as they are unless it is to ``hand_over`` them.
+
+    With ``quick`` the draft head is rounded to int8 where the CPU is quick at that.
+    """
     cfg, body, p = model.cfg.text, model.model, Packer()
+    rounding = quick and model.cfg.mtp_num_heads > 0 and int8.supported() and int8.fits(*_draft_matrices(model))
+    q = Int8Packer(p) if rounding else p
     norm, head = p.vector(body.norm.weight), p.matrix(model.lm_head.weight)
     lines = [_block(p, cast(Block, block)) for block in body.layers]
     enorm = hnorm = eh = -1
@@ -87,15 +112,16 @@ def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
     if model.cfg.mtp_num_heads:
         first = cast(DraftHead, model.mtp_module.heads[0])
         enorm, hnorm = p.vector(first.enorm.weight), p.vector(first.hnorm.weight)
-        eh = p.matrix(first.eh_proj.weight)
-        lines.append(_block(p, first.mtp_block))
+        eh = q.matrix(first.eh_proj.weight)
+        lines.append(_block(q, first.mtp_block))
         if model.mtp_embed_tokens is not None:
             draft_embed = model.mtp_embed_tokens.weight.detach()
         if model.mtp_norm is not None:
             draft_norm = p.vector(model.mtp_norm.weight)
-        if model.mtp_lm_head is not None:
-            draft_head = p.matrix(model.mtp_lm_head.weight)
+        if model.mtp_lm_head is not None or q is not p:
+            draft_head = q.matrix((model.mtp_lm_head or model.lm_head).weight)
     dtype = narrowest(embed, draft_embed, *(weight for _, weight in p.pieces))
+    rounded = q.take_int8() if isinstance(q, Int8Packer) else None
     if hand_over:
         _empty(model)
     tables = [panels.stored(table.to(dtype)) for table in (embed, draft_embed)]
@@ -107,7 +133,15 @@ def pack_model(model: OcrModel, hand_over: bool = False) -> Packed:
         float(cfg.rms_norm_eps),
     )  # fmt: skip
     offsets = Offsets(np.array(lines, np.int64), norm, head, enorm, hnorm, eh, draft_norm, draft_head)
-    return Packed(weights, offsets, dims)
+    return Packed(weights, weights if rounded is None else weights._replace(matrices=rounded), offsets, dims)
+
+
+def _draft_matrices(model: OcrModel) -> list[Tensor]:
+    return [
+        weight
+        for weight in (*model.mtp_module.parameters(), (model.mtp_lm_head or model.lm_head).weight)
+        if weight.dim() == 2
+    ]
 
 
 def narrowest(*weights: Tensor) -> torch.dtype:

@@ -82,14 +82,18 @@ def _weights(builder: Any, w: Any, at: Any, narrow: bool) -> list[Any]:
     """The two fp32 vectors of a panel's line."""
     if not narrow:
         return [_load(builder, w, at, half) for half in (0, 1)]
-    kind = ir.FunctionType(ir.VoidType(), [BYTES, INT, INT, INT])
-    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-    later = builder.bitcast(builder.gep(w, [builder.add(at, LONG(AHEAD * WIDTH))]), BYTES)
-    builder.call(fetch, [later, INT(0), INT(3), INT(1)])
+    fetch(builder, builder.gep(w, [builder.add(at, LONG(AHEAD * WIDTH))]))
     pairs = builder.load(builder.bitcast(builder.gep(w, [at], inbounds=True), INTS.as_pointer()), align=2)
     low = builder.shl(pairs, ir.Constant(INTS, [16] * LANES))
     high = builder.and_(pairs, ir.Constant(INTS, [0xFFFF0000] * LANES))
     return [builder.bitcast(low, VECTOR), builder.bitcast(high, VECTOR)]
+
+
+def fetch(builder: Any, at: Any) -> None:
+    """Ask for a line of memory that will be read soon."""
+    kind = ir.FunctionType(ir.VoidType(), [BYTES, INT, INT, INT])
+    ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(ask, [builder.bitcast(at, BYTES), INT(0), INT(3), INT(1)])
 
 
 def _fma(builder: Any) -> Any:

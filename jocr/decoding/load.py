@@ -21,6 +21,7 @@ from jocr.decoding.depth import MAX_DEPTH, AutoDepth, Costs, DepthPolicy, FixedD
 from jocr.decoding.engine import Limits, TorchDecoder
 from jocr.decoding.fake import is_fake, make_fake
 from jocr.decoding.guard import CompiledGuard
+from jocr.decoding.memory import keep_freed_memory
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
 from jocr.decoding.torch_steps import TorchSteps
@@ -99,8 +100,10 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     place = pick_device(device)
     directory = resolve_checkpoint(model)
     kind = pick_dtype(dtype, place, size_of(directory))
+    if place.type == "cpu":
+        keep_freed_memory()
     loaded = load_model(directory, dtype=kind, device=str(place))
-    weights = pack_model(loaded, hand_over=kind == torch.bfloat16) if fits(loaded) else None
+    weights = pack_model(loaded, hand_over=kind == torch.bfloat16, quick=True) if fits(loaded) else None
     if weights is None and packed.fits(loaded):
         packed.pack(loaded)
     elif packed.fits_vision(loaded):
