@@ -67,7 +67,7 @@ def pages_of(which: PageSet, count: int, first_seed: int = FIRST_SEED) -> list[S
 def inputs_of(pages: Iterable[SynthPage], max_tokens: int = 1024) -> Iterator[PageInput]:
     for i, page in enumerate(pages):
         buffer = io.BytesIO()
-        Image.fromarray(page.image).convert("RGB").save(buffer, "PNG", compress_level=1)
+        Image.fromarray(page.image).save(buffer, "PNG", compress_level=1)
         yield PageInput(str(i), buffer.getvalue(), DEFAULT_INSTRUCTION, max_tokens)
 
 

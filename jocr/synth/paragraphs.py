@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ class Setting:
     face: Face
     size: int
     pitch: float  # pixels between baselines
-    align: str = "left"  # left | justify | centre | right
+    align: str = "left"  # left | justify | centre | right | ragged (every line starts where it likes)
     indent: float = 0.0  # first line, pixels
     hang: float = 0.0  # all other lines, pixels
 
@@ -103,6 +104,8 @@ def _align(
         return start + free / 2, gap
     if setting.align == "right":
         return start + free, gap
+    if setting.align == "ragged":
+        return start + free * random.Random(" ".join(text for text, _ in line)).random(), gap
     if setting.align == "justify" and not last and len(line) > 1:
         stretch = free / (len(line) - 1)
         return start, gap + (stretch if stretch < 1.2 * setting.size else 0.0)

@@ -17,7 +17,7 @@ class Style:
     math: tuple[Face, Face, bool]  # upright, italic, letters from the mathematical alphanumeric block
     size: int  # em of body text, pixels
     pitch: float  # baseline distance in ems
-    align: str  # left | justify | centre
+    align: str  # left | justify | centre | right | ragged
     indent: float  # first line, in ems
     margin: tuple[int, int, int, int]  # left, top, right, bottom, pixels
     split: str
@@ -28,20 +28,30 @@ class Style:
         return self.pitch * self.size
 
 
+# What is never seen in training stands on both sides of what is: lines that start anywhere, indents of other depths.
+HELD_ALIGNMENTS = (("left", "justify", "centre"), (4, 4, 2))
+TRAIN_ALIGNMENTS = (("left", "justify", "right", "ragged"), (10, 6, 1, 2))
+HELD_INDENTS = (0.0, 1.0, 1.5)
+TRAIN_INDENTS = (0.0, 0.0, 0.0, 0.6, 2.0, 2.8)
+
+
 def draw_style(rng: random.Random, split: str, width: int, height: int, low: int, high: int, shrink: float) -> Style:
     """A look for a ``width`` x ``height`` page with body text of ``low``..``high`` pixels times ``shrink``."""
     family = rng.choice(families(split))
     math = rng.choice(math_families(split))
     variant = rng.random()
     stem = family.regular
-    if variant < 0.07 and family.italic:
+    held = split != "train"
+    italics, bolds = (
+        (0.07, 0.07) if held else (0.18, 0.10)
+    )  # rarer letters are shown more often than they are asked for
+    if variant < italics and family.italic:
         stem = family.italic
-    elif variant < 0.14 and family.bold:
+    elif variant < italics + bolds and family.bold:
         stem = family.bold
     size = max(7, round(rng.randint(low, high) * shrink))
-    held = split != "train"
-    align = rng.choices(("left", "justify", "centre"), (4, 4, 2) if held else (6, 3, 0))[0]
-    indent = rng.choice((0.0, 1.0, 1.5)) if held else rng.choice((0.0, 0.0, 0.0, 2.0))
+    align = rng.choices(*HELD_ALIGNMENTS if held else TRAIN_ALIGNMENTS)[0]
+    indent = rng.choice(HELD_INDENTS if held else TRAIN_INDENTS)
     return Style(
         family=family.name,
         body=face(stem),
@@ -50,7 +60,7 @@ def draw_style(rng: random.Random, split: str, width: int, height: int, low: int
         size=size,
         pitch=rng.uniform(1.25, 1.4) if held else rng.uniform(1.2, 1.45),
         align=align,
-        indent=0.0 if align == "centre" else indent,
+        indent=indent if align in ("left", "justify") else 0.0,
         margin=_margins(rng, width, height),
         split=split,
     )

@@ -18,6 +18,7 @@ _RULINGS = {
     "train": ("grid", "grid", "rows", "header", "none", "frame"),
     "held": ("grid", "booktabs", "columns", "none"),
 }
+_HOLES = {"train": (0.0, 0.0, 0.12, 0.25), "held": (0.0, 0.0, 0.0, 0.12)}  # share of empty cells
 _LEFT_COLUMNS = ("noun", "noun", "name", "place", "phrase", "code", "invented", "year")
 _COLUMNS = ("int", "int", "decimal", "money", "percent", "year", "noun", "adjective", "code", "number")
 _MARKS = ("yes", "no", "a", "b", "c", "x", "A", "B", "up", "II", "+", "-", "n/a", "ok", "III", "%")
@@ -84,7 +85,7 @@ def _attempt(
         return None
     header = style.bold if rng.random() < 0.4 else style.body
     for columns in sorted([*range(2, n_columns + 1)] * 3, reverse=True):
-        rows = _content(rng, writer, n_rows, columns, narrow=width < 4.5 * size * columns)
+        rows = _content(rng, writer, n_rows, columns, narrow=width < 4.5 * size * columns, split=style.split)
         if not all(style.body.has_all(c.text) and header.has_all(c.text) for row in rows for c in row):
             continue
         widths = _measure(rows, columns, style.body, header, size, pad)
@@ -96,12 +97,14 @@ def _attempt(
     return None
 
 
-def _content(rng: random.Random, writer: Writer, n_rows: int, n_columns: int, narrow: bool) -> list[list[Cell]]:
+def _content(
+    rng: random.Random, writer: Writer, n_rows: int, n_columns: int, narrow: bool, split: str
+) -> list[list[Cell]]:
     kinds = [rng.choice(_LEFT_COLUMNS)] + [rng.choice(_COLUMNS) for _ in range(n_columns - 1)]
     if narrow:
         kinds = [rng.choice((*_SHORT, kind, kind)) for kind in kinds]
     centre = rng.random() < 0.15
-    holes = rng.choice((0.0, 0.0, 0.0, 0.12))
+    holes = rng.choice(_HOLES["train" if split == "train" else "held"])
     rows: list[list[Cell]] = []
     for r in range(n_rows):
         row = []
