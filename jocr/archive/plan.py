@@ -31,6 +31,7 @@ class Plan:
     pages_done: int
     committed: tuple[tuple[str, int], ...] = ()  # units (and generations) that are done, where ``failed`` is not known
     failed: Mapping[str, int] | None = None  # unit -> pages of it that failed so far
+    pages_missing: int = 0  # that have no row and are not asked for, as where only failed ones are
 
     def pending(self, names: Mapping[str, int]) -> list[Work]:
         """The works that are not committed by now; ``names`` as ``Ledger.names`` has them."""
@@ -75,21 +76,24 @@ def plan_redrive(info: ManifestInfo, ledger: Ledger, reason: str) -> Plan:
         StorageError: manifest or ledger cannot be read.
     """
     committed = ledger.committed()
-    works, others, failed = [], 0, {}
+    works, units, pages, missing, failed = [], 0, 0, 0, {}
     for part, start, stop, group in read_groups(info):
         commit = committed.get(unit_name(group))
-        if commit is not None and commit.counts.get("failed"):
+        if commit is None:
+            missing += stop - start
+            continue
+        if commit.counts.get("failed"):
             failed[commit.unit] = commit.counts["failed"]
-        if commit is not None and commit.reasons.get(reason):
+        if commit.reasons.get(reason):
             unit = Unit(commit.unit, part, start, stop, commit.generation + 1)
             works.append(Work(unit, redo=reason))
         else:
-            others += 1
+            units, pages = units + 1, pages + stop - start
     if not works:
         known = sorted({name for commit in committed.values() for name in commit.reasons})
         raise ConfigError(f"no page failed for {reason!r}; reasons in this result: {', '.join(known) or 'none'}")
-    pages = sum(work.unit.pages for work in works)
-    return Plan(tuple(works), pages, others, info.pages - pages, failed=failed)
+    again = sum(work.unit.pages for work in works)
+    return Plan(tuple(works), again, units, pages, failed=failed, pages_missing=missing)
 
 
 def _carried(groups: list[Keys], commits: list[Commit]) -> dict[int, tuple[tuple[str, int], ...]]:

@@ -23,6 +23,7 @@ from jocr.parsing.plan import PageSelection
 from jocr.records import REASONS
 
 log = logging.getLogger(__name__)
+COUNT_SECONDS = 10.0  # that the end of a run waits for a count
 OVER_BUDGET = 4  # exit code: stopped for money, resumably
 
 
@@ -100,6 +101,7 @@ class Watch:
     purse: Purse
     left: Callable[[int], None] = field(default=lambda pages: None)
     ticker: Ticker | None = None  # writes the purse
+    counter: threading.Thread | None = None  # counts pages that failed before
 
     def __call__(self, receipt: Receipt) -> bool:
         self.progress.add(receipt)
@@ -108,6 +110,8 @@ class Watch:
 
     def close(self) -> None:
         """Say the line a last time, write the purse a last time."""
+        if self.counter is not None:
+            self.counter.join(COUNT_SECONDS)
         self.progress.close()
         if self.ticker is not None:
             self.ticker.close()
@@ -116,13 +120,17 @@ class Watch:
 def start(plan: Plan, recipe: ParseRecipe, ledger: Ledger, left: Callable[[int], None], name: str = "") -> Watch:
     """The watch over a plan; ``name`` is the run's."""
     progress = Progress(plan.pages + plan.pages_done, plan.pages_done)
+    counter = None
     if plan.failed is not None:
         progress.failed_before(plan.failed)
     elif plan.committed:
         progress.failed_earlier = None
-        threading.Thread(target=_count_failed, args=(plan, ledger, progress), daemon=True).start()
+        counter = threading.Thread(target=_count_failed, args=(plan, ledger, progress), daemon=True)
+        counter.start()
+    if plan.pages_missing:
+        log.warning("%d pages have no row yet; without job.redrive the same command reads them", plan.pages_missing)
     purse = Purse.of(recipe, ledger, name)
-    return Watch(progress, purse, left, Ticker(lambda: purse.write(progress)).start())
+    return Watch(progress, purse, left, Ticker(lambda: purse.write(progress)).start(), counter)
 
 
 def _count_failed(plan: Plan, ledger: Ledger, progress: Progress) -> None:
