@@ -160,7 +160,8 @@ def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None, nam
             if trial.careful:
                 trial.started(number)
             known = unfinished.get(file.uri) or (before.documents(file.uri, rows) if before else [])
-            held = list(open_file(file, recipe, renderer, known))
+            care = trials.Within(trial, number, file.uri) if trial.careful else None
+            held = list(open_file(file, recipe, renderer, known, care))
             if trial.careful:
                 trial.saved(number, _parquet(inventory.to_table(held, selection)))
             found += held

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from jocr import storage
 from jocr.archive.collect import output_of
-from jocr.archive.containers import Member, SkippedMember, extract_run, members, sniff_container
+from jocr.archive.containers import Item, Member, SkippedMember, extract_run, members, sniff_container
 from jocr.archive.inventory import Document, password_for
 from jocr.archive.listing import File
 from jocr.config import ParseRecipe
@@ -25,11 +26,22 @@ from jocr.records import PageFailure
 CONTAINERS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".warc", ".warc.gz")
 
 
-def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[Document]) -> Iterator[Document]:
+class Care(Protocol):
+    """Who keeps a record of what is being read, as ``trials.Within`` does."""
+
+    def begun(self, member: str) -> None: ...
+
+    def deaths(self, member: str) -> int: ...
+
+
+def open_file(
+    file: File, recipe: ParseRecipe, renderer: Renderer, known: list[Document], care: Care | None = None
+) -> Iterator[Document]:
     """The documents in a file: one for a plain file, any number for a container, a skipped one for anything else.
 
     Args:
         known: what an earlier inventory found at this uri; taken over where the version is the same and all opened.
+        care: told of every member that is read; one that killed processes before is a failed document.
     """
     if not file.reason and not file.etag:
         file = _versioned(file)
@@ -40,12 +52,12 @@ def open_file(file: File, recipe: ParseRecipe, renderer: Renderer, known: list[D
     elif _extension(file.name) in EXTENSIONS:
         yield _opened(file, recipe, renderer)
     else:
-        yield from _distinct(_judged(file, recipe, renderer))
+        yield from _distinct(_judged(file, recipe, renderer, care))
 
 
 def deadly(file: File, deaths: int) -> Document:
-    """A file that nobody opens again: it ended the process that did, so many times by itself. A zip or a tar counts as
-    one document then."""
+    """A file that nobody opens again: it ended the process that did, so many times by itself. A container that did so
+    apart from its members counts as one document then."""
     return _failed(file, "attempts_exhausted", f"the process that opened it died; {deaths} times nothing else was open")
 
 
@@ -62,7 +74,7 @@ def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
         yield document if output == document.output else replace(document, output=output)
 
 
-def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+def _judged(file: File, recipe: ParseRecipe, renderer: Renderer, care: Care | None) -> Iterator[Document]:
     """A file whose extension says nothing, by its first bytes."""
     claimed = file.name.lower().endswith(CONTAINERS)
     try:
@@ -75,23 +87,25 @@ def _judged(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Doc
     if sniff(head) is not None:
         yield _opened(file, recipe, renderer)
     elif sniff_container(head) is not None:
-        yield from _unpacked(file, recipe, renderer)
+        yield from _unpacked(file, recipe, renderer, care)
     else:
         reason = "not_a_document" if head else "empty_file"
         detail = f"its first bytes are {head[:8]!r}" if head else "it has no bytes"
         yield (_failed if claimed else _skipped)(file, reason, detail)
 
 
-def _unpacked(file: File, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+def _unpacked(file: File, recipe: ParseRecipe, renderer: Renderer, care: Care | None) -> Iterator[Document]:
     with TemporaryDirectory(prefix="jocr-members-") as folder:
         here = _fetched(file, folder, recipe)
         if here.reason:
             yield _failed(here, here.reason, here.detail)
         else:
-            yield from _members(here, _path(here, folder), Path(folder, "member"), recipe, renderer)
+            yield from _members(here, _path(here, folder), Path(folder, "member"), recipe, renderer, care)
 
 
-def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer: Renderer) -> Iterator[Document]:
+def _members(
+    file: File, path: Path, target: Path, recipe: ParseRecipe, renderer: Renderer, care: Care | None
+) -> Iterator[Document]:
     """Every member in the container's order: a member's place among the others tells where it is put together."""
     limit = int(recipe.job.member_gb * 1e9)
 
@@ -99,13 +113,22 @@ def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer
         return password_for(recipe, file.uri, f"{file.name}/{name}")
 
     found = list(members(path, limit_bytes=limit, password=password))
+    found = [_buried(item, care) for item in found] if care else found
     wanted = [item for item in found if isinstance(item, Member) and item.reason is None]
     documents: dict[str, Document] = {}
     broken: DocumentError | None = None
+
+    def place(member: Member) -> Path:
+        if care:
+            care.begun(member.id)
+        return target
+
     try:
-        for member, error in extract_run(path, wanted, lambda _: target, limit_bytes=limit, password=password):
+        for member, error in extract_run(path, wanted, place, limit_bytes=limit, password=password):
             documents[member.id] = _member(file, member, error, target, recipe, renderer)
             target.unlink(missing_ok=True)
+            if care:
+                care.begun("")
     except DocumentError as error:  # the container cannot be opened a second time: it costs the members left
         broken = error
     for item in found:
@@ -117,6 +140,13 @@ def _members(file: File, path: Path, target: Path, recipe: ParseRecipe, renderer
             yield replace(_inside(file, item), reason=item.reason, detail=item.detail)
         else:
             yield documents.get(item.id) or _member(file, item, broken, target, recipe, renderer)
+
+
+def _buried(item: Item, care: Care) -> Item:
+    """The item, with a reason not to read it where it killed the processes that did."""
+    if not isinstance(item, Member) or item.reason is not None or not (deaths := care.deaths(item.id)):
+        return item
+    return replace(item, reason="attempts_exhausted", detail=f"the process that read it died {deaths} times")
 
 
 def _member(

@@ -10,7 +10,7 @@ nobody, but where ``PATIENCE`` runs ended at one file: it takes the driver with 
 
 ::
 
-    OUT/manifest/.open/<chunk>.tries/<try>.begun       {"file": number in the chunk or null, "run": ..., "written": ...}
+    OUT/manifest/.open/<chunk>.tries/<try>.begun       {"file": number or null, "run": ..., "written": ...}
     OUT/manifest/.open/<chunk>.tries/<number>.kept     what the file held: the bytes of a table
     OUT/attempts/<settings>/<unit>/<generation>/render/<try>.begun
 """
@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from jocr import storage
+from jocr.archive.names import digest
 from jocr.errors import StorageError
 
 PATIENCE = 3  # runs that may end at a file before it is blamed for that
@@ -124,6 +125,27 @@ class Trial:
     def _record(self, number: int | None) -> None:
         record = {"file": number, "run": self.run, "written": datetime.now(UTC).isoformat(timespec="milliseconds")}
         storage.atomic_write(self.uri, json.dumps(record).encode("ascii"), durable=number is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """One file of a careful trial, from the inside: whose turn it is among its members; ``""`` for its own."""
+
+    trial: Trial
+    file: int
+    uri: str
+
+    def begun(self, member: str) -> None:
+        """Record that this member, or what is the file's own, is being read. ``StorageError`` where that cannot be."""
+        self.trial.started(self._number(member))
+
+    def deaths(self, member: str) -> int:
+        """Of a member that is not to be read again; 0 for all others."""
+        number = self._number(member)
+        return self.trial.charged(number) if self.trial.exhausted(number) else 0
+
+    def _number(self, member: str) -> int:
+        return digest(f"{self.uri}\0{member}") if member else self.file
 
 
 def _count(deaths: Iterable[_Death]) -> dict[int | None, int]:

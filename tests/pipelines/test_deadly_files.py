@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from jocr.archive import trials
+from jocr.archive import opening, trials
 from jocr.archive.ledger import Ledger
 from jocr.archive.places import Places
 from jocr.archive.plan import make_plan
@@ -133,6 +133,39 @@ def test_a_file_that_takes_every_driver_along_ends_too(sources, tmp_path, mortal
     sheets, starts = render(given, reading, ledger, work, places, [str(number) for number in range(9)])
     assert outcomes(sheets).count(("b.tif", "attempts_exhausted")) == 2
     assert starts == 5
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3])
+def test_a_member_that_kills_the_inventory_costs_itself(sources, tmp_path, mortal, monkeypatch, budget):
+    given = recipe(sources, tmp_path / "out", job={"attempts": budget})
+    real, opened = opening.extract_run, []
+
+    def guarded(path, wanted, target, **options):
+        for member in wanted:
+            for pair in real(path, [member], target, **options):
+                opened.append(member.name)
+                if member.name == "b.tif":
+                    raise Died
+                yield pair
+
+    monkeypatch.setattr(opening, "extract_run", guarded)
+
+    def run(chunks, stages):
+        """As Ray does it: a task that dies is started again."""
+        (stage,) = stages
+        for chunk in chunks:
+            for _ in range(9):
+                try:
+                    found = list(stage.function(chunk))
+                    break
+                except Died:
+                    continue
+            yield from found
+
+    info = run_inventory(given, lambda listed, opened: None, run=run)
+    assert (info.pages, info.documents, info.reasons) == (2 + 1 + 2 + 1, 4, {"attempts_exhausted": 1})
+    assert opened.count("b.tif") == budget
+    assert not [path for path in (tmp_path / "out" / "manifest").rglob("*") if ".tries" in str(path)]
 
 
 def deadly_render(work, *, real, member):
