@@ -36,7 +36,7 @@ from jocr.errors import ConfigError, JocrError, StorageError
 from jocr.pages.render import Renderer, RenderLimits
 from jocr.parsing.command import render_limits
 from jocr.parsing.plan import PageSelection
-from pipelines.stages import FunctionStage, Stage, run_ray
+from pipelines.stages import FunctionStage, Stage, current_task, run_ray
 
 WORK = ".open"
 STARTS = 100  # of a chunk whose task dies: its tries say which file is to blame, and end that; this ends all else
@@ -149,7 +149,7 @@ def open_chunk(chunk: Chunk, *, recipe: ParseRecipe, before: Earlier | None, nam
     found: list[inventory.Document] = []
     table = _read(chunk.uri)
     files = zip(collect.from_table(table), table["rows"].to_pylist(), strict=True)
-    with trials.begin(f"{stem}.tries", recipe.job.attempts, name) as trial:
+    with trials.begin(f"{stem}.tries", recipe.job.attempts, f"{name} {current_task()}") as trial:
         for number, (file, rows) in enumerate(files):
             if number in trial.kept:
                 found += inventory.from_table(_read(trial.kept[number]))

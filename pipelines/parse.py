@@ -50,6 +50,7 @@ from pipelines.stages import (
     Stage,
     call_ray,
     current_actor,
+    current_task,
     on_cluster,
     project_error,
     restarted,
@@ -131,8 +132,10 @@ def units_together(batch: int, unit: int) -> int:
 def render(
     work: Work, *, recipe: ParseRecipe, reading: Reading, ledger: Ledger, name: str = ""
 ) -> Iterator[Sheets]:  # fmt: skip
-    """A unit's pages as images."""
-    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe), name)
+    """A unit's pages as images. To be told apart are the tries of one task, not those of a run: a pass that ends early
+    ends tasks which are to blame for nothing."""
+    task = f"{name} {current_task()}"
+    yield render_unit(work, recipe, reading, ledger, _renderer(render_limits(recipe)), Places(recipe), task)
 
 
 class Decode:

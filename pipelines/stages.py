@@ -121,6 +121,15 @@ def current_actor() -> str | None:
     return ray.get_runtime_context().get_actor_id()
 
 
+def current_task() -> str:
+    """Id of the Ray task this runs in, the same through its retries; empty outside of one."""
+    if not on_cluster():
+        return ""
+    import ray
+
+    return ray.get_runtime_context().get_task_id() or ""
+
+
 def restarted() -> bool:
     """Whether the Ray actor this runs in died before and was started again."""
     import ray

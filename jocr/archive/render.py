@@ -39,7 +39,7 @@ def render_unit(
     is read no more: its pages fail.
 
     Args:
-        run: name of the run: its driver's death is no file's fault.
+        run: that tries the unit, as for ``trials.begin``.
 
     Raises:
         StorageError: manifest or ledger cannot be read.

@@ -5,7 +5,7 @@ As with a unit's pages (``jocr.archive.attempts``), the first try takes the file
 object. After a death comes care: the object says which file is being opened and what a file held may be kept, so that a
 death costs and charges exactly one file.
 
-A run whose driver dies takes its tasks along, and no file is to blame. So the last try of an earlier run charges
+Who dies or is stopped takes the tasks it started along, and no file is to blame. So the last try of another run charges
 nobody, but where ``PATIENCE`` runs ended at one file: it takes the driver with it.
 
 ::
@@ -40,7 +40,7 @@ def begin(folder: str, budget: int, run: str = "") -> Trial:
     Args:
         folder: of the tries.
         budget: how often a file is opened; with one, care comes at once.
-        run: that begins it; another command, or the same one started again, has another.
+        run: that begins it: what is started again after a death. Another command, pass or task has another.
 
     Raises:
         StorageError: it cannot be read or written.
