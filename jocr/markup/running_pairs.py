@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from jocr.markup.running_rules import Line, bare_number, is_bare, labels, looks_running
+from jocr.markup.running_rules import Line, bare_number, is_bare, labels, looks_running, roman
 
 YEARS = range(1500, 2101)  # more likely a year than a page
-_DRESSED = re.compile(r"[-–—~·•|]|[^\W\d_]{2,}|[^\W\d_]\.|\d\s*/\s*\d")  # a page number and nothing else at a head
-_PAGE_WORD = re.compile(r"\b(?:page|p|pp|pag|seite|s|fol|folio|página|стр|str|side|sida|blz)\W*$")
+_DRESSED = re.compile(r"[-–—~·•|]|[^\W\d_]{2,}|[^\W\d_]\.|\d\s*/\s*\d")  # dashes, a page word, a total
+_PAGE_WORD = re.compile(r"(?<![\w'’])(?:page|p|pp|pag|seite|s|fol|folio|página|стр|str|side|sida|blz)\W*$")
 _TOTAL = re.compile(r"\s*(?:of|von|de|sur|di|из|van|av|/)\s*")
 _MARKS = " \t[](){}-–—~·•|*_.,"
 
@@ -51,7 +51,7 @@ def _is_number(pair: Pair) -> bool:
     one, two = (bare_number(line.text) for line in pair)
     if one is None or two != one + 1 or one in YEARS or not all(line.loose for line in pair):
         return False
-    return pair[0].bottom or bool(_DRESSED.search(pair[0].text))
+    return pair[0].bottom or (roman(pair[0].text) is None and bool(_DRESSED.search(pair[0].text)))
 
 
 def _has_number(pair: Pair) -> bool:

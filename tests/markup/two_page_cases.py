@@ -36,6 +36,8 @@ TWO = [
     case("refrain and a number", [f"{prose(326 + i)}\n\nGlory Hallelujah\n\n@{i + 5}" for i in range(2)]),
     case("same heading", [f"# Minutes\n\n{prose(328 + i)}\n\n@{i + 1}" for i in range(2)]),
     case("salutations", [f"Dear Sir,\n\n{prose(330 + i)}\n\nYours faithfully," for i in range(2)]),
+    case("parts in small numerals", [f"{('ii', 'iii')[i]}\n\n{prose(336 + i)}" for i in range(2)]),
+    case("possessives", [f"Evidence of Mr. Ellis's {i + 3}\n\n{prose(334 + i)}" for i in range(2)]),
     case("no numbers", [f"THE HISTORY OF ENGLAND\n\n{prose(332 + i)}" for i in range(2)]),
 ]  # fmt: skip
 
