@@ -2,7 +2,9 @@
 
 The documents are made for it: volumes of A5 scans at 300 dpi and born-digital ones in turn. With the fake engine at 0
 and at 50 ms a page, pages/s of the job against bare loops over the same functions (renderer, decoder, row, Parquet),
-one loop a core, warm. Of the job three figures are given:
+one loop a core, warm, over the first ``BARE`` of the same documents. The slower the engine, the fewer pages, so that
+all runs take about as long. The job's settings are the defaults, but for its decoders, which are as many as cores. Of
+it three figures are given:
 
 ``steady``  (pages of a long run - pages of a short one) / (seconds of the long - seconds of the short): everything that
             a page costs (inventory, render, decode, commit, Markdown, report), without what a run costs once
@@ -11,7 +13,7 @@ one loop a core, warm. Of the job three figures are given:
 
 And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop, to bitmaps
 and to PNG by Pillow; ``documents`` adds PDFs of one's own to it. The sides of each comparison alternate; medians of the
-rounds are kept.
+rounds are kept. Nothing else may run on the machine meanwhile.
 """
 
 from __future__ import annotations
@@ -40,14 +42,16 @@ from jocr.errors import JocrError
 
 LONG_SIDE = 1280  # pixels: what a render is made at where nothing else is asked for
 PER_DOCUMENT, LINES = 32, 27
-RENDERED = 8  # documents of the comparison of renderers
+RENDERED = 4  # documents of the comparison of renderers
+BARE = 32  # documents that the bare loops go through: 1,024 pages, or as many as a slow engine's long run has
+PAGE_SECONDS = 0.02  # what a page takes a core beside its engine, about
 TARGET, RENDER_TARGET = 0.85, 0.9
 
 
 class BenchParseRecipe(Recipe):
     """What the bench can be told."""
 
-    pages: int = Field(default=1024, ge=64)  # of a long run, besides those of the short one
+    pages: int = Field(default=2048, ge=64)  # of a long run at 0 ms, besides those of the short one
     short: int = Field(default=512, ge=64)  # pages of the short run: enough that every worker has started
     rounds: int = Field(default=3, ge=1)
     seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
@@ -58,13 +62,21 @@ class BenchParseRecipe(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents for a short and a long run."""
+    """Documents for a short and a long run with one engine."""
 
     short: Path
     long: Path
+    pages: int  # that the long one has more
 
-    def paths(self, folder: Path) -> list[str]:
-        return sorted(str(path) for path in folder.rglob("*.pdf"))
+    @classmethod
+    def write(cls, folder: Path, recipe: BenchParseRecipe, seconds: float) -> Corpus:
+        """For an engine that takes ``seconds`` a page."""
+        more = max(64, round(recipe.pages * PAGE_SECONDS / (PAGE_SECONDS + seconds)))
+        return cls(_write(folder / "short", recipe.short), _write(folder / "long", recipe.short + more), more)
+
+
+def _paths(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.rglob("*.pdf"))
 
 
 def run(recipe: BenchParseRecipe) -> int:
@@ -72,13 +84,13 @@ def run(recipe: BenchParseRecipe) -> int:
     console = Console(width=120)
     with tempfile.TemporaryDirectory(prefix="jocr-parse-", ignore_cleanup_errors=True) as name:
         work = Path(name)
-        corpus = Corpus(_write(work / "short", recipe.short), _write(work / "long", recipe.short + recipe.pages))
-        every = corpus.paths(corpus.short)[:RENDERED]
+        every = _paths(_write(work / "render", RENDERED * PER_DOCUMENT))
         sets = {"render": every, "render, scans": every[::2], "render, born digital": every[1::2]}
         if recipe.documents:
-            sets |= {f"render, {recipe.documents}": corpus.paths(Path(recipe.documents))}
+            sets |= {f"render, {recipe.documents}": _paths(Path(recipe.documents))}
         rows = [_render_row(name, paths, recipe.rounds) for name, paths in sets.items()]
         for seconds in recipe.seconds:
+            corpus = Corpus.write(work / f"{seconds:g}", recipe, seconds)
             rows.append(_job_row(recipe, corpus, work, seconds, console))
     console.print(_table(rows))
     if recipe.json_out:
@@ -94,7 +106,7 @@ def _write(folder: Path, pages: int) -> Path:
         scanned = number // PER_DOCUMENT % 2 == 0
         path = folder / f"{number // 1024}" / f"{number:06}.pdf"
         path.parent.mkdir(parents=True, exist_ok=True)
-        label = f"{folder.name} {number}"
+        label = f"{folder.parent.name} {folder.name} {number}"
         path.write_bytes(scans.volume(number, count) if scanned else papers.pdf(label, ["ink"] * count, LINES))
     return folder
 
@@ -116,15 +128,16 @@ def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: floa
     cores = len(os.sched_getaffinity(0))
     model = f"fake:seconds={seconds:g}"
     measured: dict[str, list[float]] = {name: [] for name in ("bare", "steady", "pass", "whole")}
-    paths = corpus.paths(corpus.long)
+    paths = _paths(corpus.long)[:BARE]
+    more, every = corpus.pages, corpus.pages + recipe.short
     for number in range(recipe.rounds):
         with bare.Loops(cores, model, LONG_SIDE, paths[0]) as loops:
             measured["bare"].append(loops.pages_per_second(paths))
         short, _ = _job(recipe, corpus.short, work, model)
         long, passes = _job(recipe, corpus.long, work, model)
-        measured["steady"].append(recipe.pages / (long - short))
-        measured["whole"].append((recipe.pages + recipe.short) / long)
-        measured["pass"].append((recipe.pages + recipe.short) / passes)
+        measured["steady"].append(more / (long - short))
+        measured["whole"].append(every / long)
+        measured["pass"].append(every / passes)
         console.print(
             f"{model}, round {number + 1}: " + ", ".join(f"{k} {v[-1]:.1f}" for k, v in measured.items()),
             highlight=False,
@@ -132,7 +145,7 @@ def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: floa
     rates = {name: statistics.median(values) for name, values in measured.items()}
     ratios = {f"ratio_{name}": rates[name] / rates["bare"] for name in ("steady", "pass", "whole")}
     return {
-        "name": model, "pages": recipe.pages + recipe.short, "pages_per_second": rates, **ratios,
+        "name": model, "pages": every, "pages_per_second": rates, **ratios,
         "ratio": ratios["ratio_steady"], "target": TARGET, "rounds": measured,
     }  # fmt: skip
 
@@ -143,7 +156,7 @@ def _job(recipe: BenchParseRecipe, source: Path, work: Path, model: str) -> tupl
     cores = len(os.sched_getaffinity(0))
     settings = {
         "sources": [str(source)], "out": str(out), "model.name": model, "render.long_side": LONG_SIDE,
-        "report.pages": 0, "ray.unit": 64, "ray.decoders": cores, "ray.decoder_cpus": 0.5,
+        "report.pages": 0, "ray.decoders": cores, "ray.decoder_cpus": 0.5,
     }  # fmt: skip
     driver = Driver(settings, work / "driver.log", {"RAY_worker_niceness": "0"})  # Ray's own 15 waits for all others
     begin = time.monotonic()
