@@ -17,7 +17,6 @@ from jocr.errors import JocrError
 from jocr.pages import wire
 
 _START_SECONDS = 60.0
-_PIPE_BYTES = 1 << 20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _KEPT = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}  # bytes
 
@@ -39,8 +38,8 @@ class Child:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(), bufsize=0
         )
         assert self._process.stdout is not None
-        with contextlib.suppress(OSError, AttributeError):  # a page at a time instead of 64 KiB
-            fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        with contextlib.suppress(OSError, AttributeError):
+            fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, wire.PIPE_BYTES)
         self._statm: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # kept open: it is read for every page
             self._statm = open(f"/proc/{self._process.pid}/statm", "rb", buffering=0)  # noqa: SIM115

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 _PREFIX = struct.Struct(">II")
+PIPE_BYTES = 1 << 20  # a page at a time instead of 64 KiB
 _SLICE = 0.1  # seconds between two looks at the child's memory
 
 
@@ -72,7 +73,7 @@ def _read(handle: int, count: int, deadline: float | None, watch: Callable[[], N
             if time.monotonic() > deadline:
                 raise OutOfTime
             continue
-        part = os.read(handle, left)
+        part = os.read(handle, min(left, PIPE_BYTES))
         if not part:
             raise Ended
         parts.append(part)

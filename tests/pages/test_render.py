@@ -123,11 +123,13 @@ def saved_png(image: Image.Image) -> bytes:
 
 def test_children_are_replaced_by_age_without_losing_pages(tmp_path: Path) -> None:
     uri = write(tmp_path / "seven.pdf", _seven().bytes())
+    before = os.listdir("/proc/self/fd")
     with Renderer(RenderLimits(pages_per_child=3)) as renderer:
         doc, pages = opened(renderer, uri)
         shots = [renderer.render(PageRef(doc, index), long_side=150) for index in range(pages)]
         assert all(isinstance(shot, PageImage) for shot in shots)
         assert renderer.restarts == 2
+    assert len(os.listdir("/proc/self/fd")) == len(before)  # nothing of the three children stays open
 
 
 def _seven() -> Pdf:
@@ -265,6 +267,11 @@ def test_messages_survive_the_pipe_and_deadlines_hold() -> None:
     read, write_end = os.pipe()
     wire.send(write_end, {"name": "caf\u00e9 \udcff", "n": 1}, b"\0\1\2")
     assert wire.receive(read, 1.0) == ({"name": "caf\u00e9 \udcff", "n": 1}, b"\0\1\2")
+    long = os.urandom(wire.PIPE_BYTES * 2 + 7)
+    sender = threading.Thread(target=wire.send, args=(write_end, {"n": 2}, long))
+    sender.start()  # more than the pipe holds: it comes in pieces
+    assert wire.receive(read, 10.0) == ({"n": 2}, long)
+    sender.join()
     os.write(write_end, b"\0\0")  # a message that never becomes whole
     with pytest.raises(wire.OutOfTime):
         wire.receive(read, 0.2)

@@ -12,18 +12,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs._main import main, user_error
-from jobs.parse import run, show
+from jobs.parse import local_cpus, run, show
 from jocr.archive import run as archive
+from jocr.archive.commit import commit_unit
 from jocr.archive.ledger import Ledger
 from jocr.archive.manifest import latest
 from jocr.archive.plan import make_plan, plan_redrive
 from jocr.archive.run import Summary
-from jocr.config import JobSettings, ParseRecipe, build
+from jocr.config import JobSettings, ParseRecipe, RaySettings, build
 from jocr.decoding.fake import WORDS, FakeDecoder
 from jocr.errors import CheckpointError, ConfigError, EngineError
 from jocr.parsing.command import parse
 from jocr.parsing.table import read_rows
-from pipelines.parse import parse_archive, settle, units_together
+from pipelines.inventory import run_inventory
+from pipelines.parse import parse_archive, settle, stages, units_together
+from pipelines.stages import run_local
 from tests.archive.made import locked_zip
 from tests.pipelines.archive import LOCAL, Counting, page, parse_here, recipe, rows, tiff, timeless
 
@@ -391,3 +394,29 @@ def test_an_encrypted_member_is_a_row_with_its_reason(tmp_path, passwords, reaso
     beside, inside = rows(tmp_path / "out")
     assert beside.status == "ok"
     assert (inside.member, inside.reason, inside.status) == ("deep/scan.tif", reason, "failed" if reason else "ok")
+
+
+def test_a_ray_of_this_machine_has_room_for_its_decoders_and_for_one_renderer_more_than_there_are_cores(monkeypatch):
+    monkeypatch.setattr("jobs.parse.os.sched_getaffinity", lambda process: {0, 1})
+    assert local_cpus(RaySettings(decoders=1, decoder_cpus=1.0)) == 4
+    assert local_cpus(RaySettings(decoders=2, decoder_cpus=0.5)) == 4
+    assert local_cpus(RaySettings(decoders=1, max_decoders=3, decoder_cpus=0.5)) == 5
+
+
+def test_a_unit_is_committed_by_the_decoder_that_read_it(sources, tmp_path):
+    given = recipe(sources, tmp_path / "out", ray={"unit": 4})
+    reading = settle(given)
+    info = run_inventory(given, lambda *_: None, run=run_local)
+    ledger = Ledger(given.out, reading.settings)
+    works = make_plan(info, ledger).works
+    seen = []
+
+    def commit(read):
+        seen.append(read.work.unit.name)
+        return commit_unit(read, ledger)
+
+    line = stages(given, reading, ledger, Counting, commit=commit)
+    receipts = list(run_local(works, line))
+    assert [receipt.unit for receipt in receipts] == seen == [work.unit.name for work in works]
+    assert set(ledger.names()) == set(seen)
+    assert not make_plan(info, ledger).works
