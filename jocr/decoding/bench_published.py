@@ -61,7 +61,7 @@ def measure_published(
 def _steps(model: OcrModel) -> Steps:
     """The steps a checkpoint of this size gets; its matrices are handed over."""
     if fits(model):
-        return make_steps(model, 1, weights=pack_model(model, hand_over=True))
+        return make_steps(model, 1, weights=pack_model(model, hand_over=True, quick=True))
     packed.pack(model)
     return make_steps(model, 1, "torch")
 

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from jocr.decoding import int8
+from jocr.decoding.cache import GRAIN, SlotCache
+from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.compiled_weights import pack_model
 from jocr.decoding.load import make_steps
 from jocr.decoding.steps import Rows
@@ -77,3 +79,16 @@ def test_a_head_of_its_own_is_rounded_too() -> None:
         first = prefilled(steps, 0, prompt)
         drafts.append(steps.draft([Rows(0, len(prompt), [first])], [4])[0])
     assert drafts[0] != drafts[1]
+
+
+def test_a_team_drafts_what_one_thread_drafts_and_matrices_can_be_handed_over() -> None:
+    model, ids = tiny_model(6, 0.6).to(torch.bfloat16), prompts(6, 3)
+    want = run(model, ids, 16, 0, 1)
+    packed, states = pack_model(model, hand_over=True, quick=True), []
+    for threads in (1, 2, 3):
+        steps = CompiledSteps(model, SlotCache(model.cfg.text, 2, GRAIN, torch.float32, torch.device("cpu"),
+                                               transposed=True), packed, threads)  # fmt: skip
+        ended = run(model, ids, 16, 3, 2, steps=steps)
+        assert {i: f.tokens for i, f in ended.items()} == {i: f.tokens for i, f in want.items()}
+        states.append([f.state.accepted for f in ended.values() if f.state])
+    assert states[0] == states[1] == states[2]
