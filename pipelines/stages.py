@@ -21,12 +21,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from jocr.decoding.memory import keep_freed_memory
 from jocr.errors import JocrError
 
 RECORD = "record"
 TRIM = 64  # batches of results after which the driver gives memory back
 ATTEMPTS = 2  # retries of a task whose process died; more would run a deadly page for ever
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of glibc's malloc.h
+KEPT = 128 << 20  # bytes that a worker process may hold between two records
 BLOCKS = 4096  # most input blocks, where a run does not say: beyond it, planning costs the driver more than it spreads
 
 
@@ -99,12 +100,9 @@ def run_ray(records: Sequence[Any], stages: Sequence[Stage], *, blocks: int | No
 
 @cache
 def _keep() -> None:
-    """Let glibc keep a record's memory for the next one, in processes that take tens of MB in and out for each: mapped
-    anew every time, its pages cost ten times what copying does. A piece above 32 MB is given back at once."""
-    with suppress(OSError, AttributeError):
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(_MMAP_THRESHOLD, 32 << 20)
-        libc.mallopt(_TRIM_THRESHOLD, 128 << 20)
+    """Let a worker process keep a record's memory for the next: it takes tens of MB in and out for each, and mapped
+    anew every time they cost seven times what copying them does. A decoder may ask for more afterwards."""
+    keep_freed_memory(KEPT)
 
 
 def _trim() -> None:
