@@ -61,7 +61,7 @@ def opened(monkeypatch) -> list[str]:
     seen: list[str] = []
     real = inventory.open_file
 
-    def noting(file, recipe, renderer, known):
+    def noting(file, recipe, renderer, known, care=None):
         real_open = renderer.open
 
         class Noting:
