@@ -2,9 +2,9 @@
 
 The documents are made for it: volumes of A5 scans at 300 dpi and born-digital ones in turn. With the fake engine at 0
 and at 50 ms a page, pages/s of the job against bare loops over the same functions (renderer, decoder, row, Parquet),
-one loop a core, warm, over the first ``BARE`` of the same documents. The slower the engine, the fewer pages, so that
-all runs take about as long. The job's settings are the defaults, but for its decoders, which are as many as cores. Of
-it three figures are given:
+one loop a core, warm, over the first of the same documents, as many pages as the long run has more than the short one.
+The slower the engine, the fewer pages, so that all runs take about as long. The job's settings are the defaults, but
+for its decoders, which are as many as cores. Of it three figures are given:
 
 ``steady``  (pages of a long run - pages of a short one) / (seconds of the long - seconds of the short): everything that
             a page costs (inventory, render, decode, commit, Markdown, report), without what a run costs once
@@ -42,8 +42,7 @@ from jocr.errors import JocrError
 
 LONG_SIDE = 1280  # pixels: what a render is made at where nothing else is asked for
 PER_DOCUMENT, LINES = 32, 27
-RENDERED = 4  # documents of the comparison of renderers
-BARE = 32  # documents that the bare loops go through: 1,024 pages, or as many as a slow engine's long run has
+RENDERED = 2  # documents of the comparison of renderers
 PAGE_SECONDS = 0.02  # what a page takes a core beside its engine, about
 TARGET, RENDER_TARGET = 0.85, 0.9
 
@@ -51,9 +50,10 @@ TARGET, RENDER_TARGET = 0.85, 0.9
 class BenchParseRecipe(Recipe):
     """What the bench can be told."""
 
-    pages: int = Field(default=2048, ge=64)  # of a long run at 0 ms, besides those of the short one
-    short: int = Field(default=512, ge=64)  # pages of the short run: enough that every worker has started
+    pages: int = Field(default=1536, ge=64)  # of a long run at 0 ms, besides those of the short one
+    short: int = Field(default=384, ge=64)  # pages of the short run: enough that every worker has started
     rounds: int = Field(default=3, ge=1)
+    slow_rounds: int = Field(default=1, ge=1)  # with an engine that takes its time: few things move that
     seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
     limit_seconds: float = Field(default=900.0, gt=0)  # of one run
     documents: str | None = None  # a folder of PDFs, rendered as well
@@ -128,9 +128,9 @@ def _job_row(recipe: BenchParseRecipe, corpus: Corpus, work: Path, seconds: floa
     cores = len(os.sched_getaffinity(0))
     model = f"fake:seconds={seconds:g}"
     measured: dict[str, list[float]] = {name: [] for name in ("bare", "steady", "pass", "whole")}
-    paths = _paths(corpus.long)[:BARE]
     more, every = corpus.pages, corpus.pages + recipe.short
-    for number in range(recipe.rounds):
+    paths = _paths(corpus.long)[: more // PER_DOCUMENT]
+    for number in range(recipe.slow_rounds if seconds else recipe.rounds):
         with bare.Loops(cores, model, LONG_SIDE, paths[0]) as loops:
             measured["bare"].append(loops.pages_per_second(paths))
         short, _ = _job(recipe, corpus.short, work, model)

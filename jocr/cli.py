@@ -258,7 +258,7 @@ def bench_chaos(
 
 @bench_app.command("parse")
 def bench_parse(
-    pages: Annotated[int, typer.Option(min=64, help="Pages of a long run at 0 ms.")] = 2048,
+    pages: Annotated[int, typer.Option(min=64, help="Pages of a long run at 0 ms.")] = 1536,
     rounds: Annotated[int, typer.Option(min=1, help="Alternating rounds; medians are kept.")] = 3,
     json_out: JsonOut = None,
 ) -> int:
