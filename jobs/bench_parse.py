@@ -50,9 +50,9 @@ TARGET, RENDER_TARGET = 0.85, 0.9
 class BenchParseRecipe(Recipe):
     """What the bench can be told."""
 
-    pages: int = Field(default=1536, ge=64)  # of a long run at 0 ms, besides those of the short one
+    pages: int = Field(default=6144, ge=64)  # of a long run at 0 ms, besides those of the short one
     short: int = Field(default=384, ge=64)  # pages of the short run: enough that every worker has started
-    rounds: int = Field(default=3, ge=1)
+    rounds: int = Field(default=2, ge=1)
     slow_rounds: int = Field(default=1, ge=1)  # with an engine that takes its time: few things move that
     seconds: tuple[float, ...] = (0.0, 0.05)  # of the fake engine, a page
     limit_seconds: float = Field(default=900.0, gt=0)  # of one run

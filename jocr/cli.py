@@ -258,8 +258,8 @@ def bench_chaos(
 
 @bench_app.command("parse")
 def bench_parse(
-    pages: Annotated[int, typer.Option(min=64, help="Pages of a long run at 0 ms.")] = 1536,
-    rounds: Annotated[int, typer.Option(min=1, help="Alternating rounds; medians are kept.")] = 3,
+    pages: Annotated[int, typer.Option(min=64, help="Pages of a long run at 0 ms.")] = 6144,
+    rounds: Annotated[int, typer.Option(min=1, help="Alternating rounds; medians are kept.")] = 2,
     json_out: JsonOut = None,
 ) -> int:
     """The archive job with the fake engine against a bare loop, and rendering against bare pypdfium2: pages/s."""

@@ -25,7 +25,7 @@ WIDTH = 2 * LANES  # columns of a panel; widths are padded to multiples of it
 MOST_ROWS = 6  # rows whose sums fit in registers
 NONE, ROW, LINE = np.int64(0), np.int64(1), np.int64(WIDTH)  # a plain 0, 1 or 32 as an argument is a type of its own,
 SET, ADD = np.bool_(False), np.bool_(True)  # and so is True: each would have a kernel compiled for itself
-PAIRED = 3  # rows up to which two panels are read at once
+PAIRED, NEAR = 3, 1024  # rows and lines up to which two panels are read at once
 AHEAD = 64  # lines of a bf16 panel, 64 bytes each, fetched before they are read
 
 FLOAT = ir.FloatType()
@@ -158,7 +158,8 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
     """
     keep_apart()
     p = NONE
-    if rows <= PAIRED:  # too few sums to hide the latency of one another: two panels at once
+    if rows <= PAIRED and depth <= NEAR:  # too few sums to hide one another's latency; long panels come from memory,
+        # where one stream is faster than two
         while p < panels - 1:
             wp, op = w_at + p * w_panel, out_at + p * WIDTH
             if rows == 1:
