@@ -25,7 +25,7 @@ WIDTH = 2 * LANES  # columns of a panel; widths are padded to multiples of it
 MOST_ROWS = 6  # rows whose sums fit in registers
 NONE, ROW, LINE = np.int64(0), np.int64(1), np.int64(WIDTH)  # a plain 0, 1 or 32 as an argument is a type of its own,
 SET, ADD = np.bool_(False), np.bool_(True)  # and so is True: each would have a kernel compiled for itself
-PAIRED, NEAR = 3, 1024  # rows and lines up to which two panels are read at once
+PAIRED, NEAR = 4, 1024  # rows and lines up to which two panels are read at once
 AHEAD = 64  # lines of a bf16 panel, 64 bytes each, fetched before they are read
 
 FLOAT = ir.FloatType()
@@ -142,7 +142,7 @@ def keep_apart(typingctx: Any) -> Any:
     return types.void(), emit
 
 
-_one_wide, _two_wide, _three_wide = (_make_block(n, 2) for n in (1, 2, 3))
+_one_wide, _two_wide, _three_wide, _four_wide = (_make_block(n, 2) for n in (1, 2, 3, 4))
 _one, _two, _three, _four, _five, _six = (_make_block(n, 1) for n in (1, 2, 3, 4, 5, 6))
 
 
@@ -166,8 +166,10 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
                 _one_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
             elif rows == 2:
                 _two_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
-            else:
+            elif rows == 3:
                 _three_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
+            else:
+                _four_wide(x, x_at, x_ld, w, wp, w_ld, w_panel, depth, out, op, out_ld, add)
             p += 2
     while p < panels:
         wp, op = w_at + p * w_panel, out_at + p * WIDTH
