@@ -29,6 +29,7 @@ def test_products_differ_from_exact_ones_by_rounding(rows: int, outs: int, ins: 
         before = out.copy() * extra
         int8.product_int8(x.reshape(-1), 0, ins, rows, packed, 0, int8.span(ins), panels, ins, out.reshape(-1), 0,
                           panels * 32, add)  # fmt: skip
+        assert not out[:, outs:].any()  # padding: zeros, also where they are added to
         got = (out - before)[:, :outs]
         step = np.abs(x).max(1, keepdims=True) / 127
         weight_step = np.abs(w).max(1) / 127
@@ -36,7 +37,6 @@ def test_products_differ_from_exact_ones_by_rounding(rows: int, outs: int, ins: 
         bound = 0.5 * (step * np.abs(w).sum(1) + weight_step * (np.abs(x).sum(1, keepdims=True) + 0.5 * step * ins))
         assert (np.abs(got - x @ w.T) <= bound * 1.01 + 1e-4).all()
         assert np.abs(got - x @ w.T).max() > 0 or ins == 4
-    assert (out[:, outs:] == 5.0).all() or extra == 1.0
 
 
 def test_a_row_is_the_same_whatever_stands_beside_it_and_zeros_stay_zeros() -> None:

@@ -44,7 +44,7 @@ def test_cells_spell_the_page(width: int, height: int, views: int) -> None:
             named = {NAMES.get(int(g)) for g in cells[order[place]]}
             assert char in named or (cells[order[place]] > 0).all()  # a full cell keeps only its first glyphs
             seen += 1
-    assert seen > 12
+    assert seen > 0.9 * sum(c.strip() != "" and c in GLYPH_CLASSES for c in markdown) > 9
 
 
 def test_patch_labels_lie_on_ink() -> None:
