@@ -113,7 +113,7 @@ class RaySettings(Recipe):
     max_decoders: int | None = Field(default=None, ge=1)  # let the pool grow to so many; None: as many as ``decoders``
     decoder_cpus: float = Field(default=1.0, ge=0)
     decoder_gpus: float = Field(default=0.0, ge=0)
-    unit: int = Field(default=128, ge=1, le=1024)  # at most so many pages are committed together; at least a quarter
+    unit: int = Field(default=256, ge=1, le=1024)  # at most so many pages are committed together; at least a quarter
     renderers: int | None = Field(default=None, ge=1)  # render tasks at a time; None: as Ray finds room
     pass_units: int = Field(default=4096, ge=1)  # units of one pass; decoders start anew after it
     blocks: int | None = Field(default=None, ge=1)  # input blocks of a pass; None: one per unit, up to a limit

@@ -74,16 +74,18 @@ class Loops:
 
 
 def renderer_rate(paths: Sequence[str], long_side: int) -> float:
-    """Pages/s of ``Renderer``: child process, blank judgement, PNG, one page at a time."""
+    """Pages/s of ``Renderer``: child process, blank judgement and PNG, while the next page is drawn."""
     with Renderer() as renderer:
         renderer.open(paths[0])  # starts the child
         begin, pages = time.perf_counter(), 0
         for path in paths:
             opened = renderer.open(path)
             assert not isinstance(opened, PageFailure)
-            for index in range(opened[1]):
-                assert isinstance(renderer.render(PageRef(opened[0], index), long_side=long_side), PageImage)
-            pages += opened[1]
+            doc, count = opened
+            for index in range(count):
+                then = index + 1 if index + 1 < count else None
+                assert isinstance(renderer.render(PageRef(doc, index), long_side=long_side, then=then), PageImage)
+            pages += count
         return pages / (time.perf_counter() - begin)
 
 

@@ -11,7 +11,7 @@ which container, and then which document in it, is open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from jocr.archive import trials
 from jocr.archive.inventory import password_for
@@ -116,8 +116,14 @@ def shoot(
             yield Shot(run[0], _unopened(run[0]), 1)
             continue
         with places.local(run) as paths:
-            for page in run:
-                yield _shot(page, paths[page.member], recipe, reading.long_side, renderer)
+            for page, following in zip_longest(run, run[1:]):
+                then = following.index if following is not None and _alike(page, following) else None
+                yield _shot(page, paths[page.member], recipe, reading.long_side, renderer, then)
+
+
+def _alike(page: ManifestPage, other: ManifestPage) -> bool:
+    """Whether both are pages of one document that opened."""
+    return page.reason is None and (page.uri, page.member) == (other.uri, other.member)
 
 
 def draw_again(
@@ -129,13 +135,18 @@ def draw_again(
 
 
 def _shot(
-    page: ManifestPage, path: str | DocumentError | None, recipe: ParseRecipe, side: int, renderer: Renderer
+    page: ManifestPage,
+    path: str | DocumentError | None,
+    recipe: ParseRecipe,
+    side: int,
+    renderer: Renderer,
+    then: int | None,
 ) -> Shot:
     if page.reason is not None:
         return Shot(page, _unopened(page), 1)
-    result = _picture(page, path, recipe, renderer, side, 0)
+    result = _picture(page, path, recipe, renderer, side, 0, then)
     if isinstance(result, PageFailure) and result.retryable:
-        return Shot(page, _picture(page, path, recipe, renderer, side, 0), 2)
+        return Shot(page, _picture(page, path, recipe, renderer, side, 0, then), 2)
     return Shot(page, result, 1)
 
 
@@ -150,9 +161,10 @@ def _picture(
     renderer: Renderer,
     side: int,
     rotate: int,
+    then: int | None = None,
 ) -> PageImage | PageFailure:
     if isinstance(path, DocumentError):
         return PageFailure(page.uri, page.sha256 or None, page.index, "open", path.reason, path.detail)
     password = password_for(recipe, page.uri, page.name)
     ref = PageRef(document(page), page.index)
-    return renderer.render(ref, long_side=side, password=password, rotate=rotate, path=path)
+    return renderer.render(ref, long_side=side, password=password, rotate=rotate, path=path, then=then)

@@ -1,4 +1,4 @@
-"""A rendering process as its parent sees it: start, ask with a time limit, watch its memory, kill."""
+"""A rendering process as its parent sees it: start, ask, wait with a time limit, watch its memory, kill."""
 
 from __future__ import annotations
 
@@ -44,22 +44,28 @@ class Child:
         with contextlib.suppress(OSError):  # kept open: it is read for every page
             self._statm = open(f"/proc/{self._process.pid}/statm", "rb", buffering=0)  # noqa: SIM115
 
-    def ask(self, request: dict[str, Any], seconds: float) -> tuple[dict[str, Any], bytes]:
-        """Send a request and wait for its answer.
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a request; answers come in the order of requests. Raises ChildDied."""
+        assert self._process.stdin is not None
+        self.pages += request["do"] == "render"
+        try:
+            wire.send(self._process.stdin.fileno(), request)
+        except wire.Ended:
+            raise ChildDied(self._obituary()) from None
+
+    def receive(self, seconds: float) -> tuple[dict[str, Any], bytes]:
+        """Wait for the answer to the oldest request that has none yet.
 
         Raises:
             OutOfTime: no answer in time; the caller kills the child.
             ChildDied: the process is gone.
         """
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self.pages += request["do"] == "render"
         answers = self._process.stdout.fileno()
         try:
             if not self._started:  # interpreter and imports are not the document's time
                 wire.receive(answers, _START_SECONDS, self._watch)
                 self._started = True
-            wire.send(self._process.stdin.fileno(), request)
             return wire.receive(answers, seconds, self._watch)
         except wire.Ended:
             raise ChildDied(self._obituary()) from None

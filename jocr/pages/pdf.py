@@ -13,7 +13,6 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from jocr.errors import DocumentError, PageError
-from jocr.pages.colour import squeeze
 from jocr.pages.picture import Picture
 
 RENDERER = f"pypdfium2 {pdfium.PYPDFIUM_INFO.tag}, pdfium {pdfium.PDFIUM_INFO.build}"
@@ -91,7 +90,7 @@ class PdfReader:
         size = max(1, round(width * scale)), max(1, round(height * scale))
         if rotation % 180:
             width, height = height, width
-        return Picture(squeeze(_raster(page, *size)), width, height, 72 * scale, rotation, RENDERER, notes)
+        return Picture(_raster(page, *size), width, height, 72 * scale, rotation, RENDERER, notes)
 
     def _load(self, password: str | None) -> pdfium.PdfDocument:
         document, code = _open(self._data, password)
@@ -204,10 +203,12 @@ def _area(page: pdfium.PdfPage, notes: list[str]) -> tuple[float, float]:
 
 def _raster(page: pdfium.PdfPage, width: int, height: int) -> np.ndarray:
     """The page drawn into exactly ``width`` x ``height`` pixels on white, forms and annotations included."""
-    bitmap = pdfium.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR, rev_byteorder=True)
-    bitmap.fill_rect((255, 255, 255, 255), 0, 0, width, height)
+    pixels = np.full((height, width, 3), 255, np.uint8)
+    buffer = (ctypes.c_ubyte * pixels.size).from_buffer(pixels.data)
+    bitmap = pdfium.PdfBitmap.new_native(width, height, raw.FPDFBitmap_BGR, rev_byteorder=True, buffer=buffer)
     area = (bitmap, page, 0, 0, width, height, 0, raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER)
     raw.FPDF_RenderPageBitmap(*area)
     if page.formenv:
         raw.FPDF_FFLDraw(page.formenv, *area)
-    return bitmap.to_numpy()  # keeps the bitmap's own buffer alive; no copy
+    bitmap.close()  # here, not where the pixels are dropped: pdfium serves one thread at a time
+    return pixels

@@ -10,8 +10,7 @@ import numpy as np
 
 @dataclass(slots=True)
 class Picture:
-    """One page as pixels, upright: (H, W) uint8 where it is grey, else (H, W, 3); the other fields are those of
-    ``PageImage``."""
+    """One page as pixels, upright: uint8, (H, W) or (H, W, 3); the other fields are those of ``PageImage``."""
 
     pixels: np.ndarray
     source_width: float

@@ -11,7 +11,7 @@ import PIL
 from PIL import Image, ImageFile, TiffImagePlugin, UnidentifiedImageError
 
 from jocr.errors import DocumentError, PageError
-from jocr.pages.colour import squeeze, to_page
+from jocr.pages.colour import to_page
 from jocr.pages.picture import Picture
 
 RENDERER = f"pillow {PIL.__version__}"
@@ -90,9 +90,7 @@ class RasterReader:
         if damage:
             notes.append(f"damaged image data, shown as far as it decodes ({damage})")
         width, height = map(float, stored)
-        return Picture(
-            squeeze(np.asarray(page)), width, height, None, _TURNS.get(orientation, 0), RENDERER, notes, damage
-        )
+        return Picture(np.asarray(page), width, height, None, _TURNS.get(orientation, 0), RENDERER, notes, damage)
 
     def unseen(self, index: int) -> list[str]:
         return []

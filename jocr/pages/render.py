@@ -1,13 +1,13 @@
 """Documents to page images, in a child process that may be killed: the parent keeps the clock and the memory limit.
 
 Native renderers hang and crash on bad files, and signals do not reach threads of other frameworks, so nothing native
-runs here. One page is in flight per child; a page that kills its child costs that page and a restart.
+runs here. A child draws one page at a time; a page that kills its child costs that page and a restart. Who reads a
+document page by page may name the page that comes next: it is drawn while the one before is judged and packed.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -44,6 +44,7 @@ class Renderer:
         self._lock = threading.Lock()
         self._child: Child | None = None
         self._loaded: tuple[str, str | None, str] | None = None  # path, password and sha256 of what the child has open
+        self._ahead: dict[str, Any] | None = None  # a request for a page of it that is sent and not yet answered
         self._holder: list[Child] = []
         self._finalizer = weakref.finalize(self, _kill_all, self._holder)
 
@@ -72,7 +73,7 @@ class Renderer:
             The document (its sha256 is of the bytes as stored) and its number of pages, or the failure.
         """
         with self._lock:
-            answer, _ = self._ask("open", path or uri, password)
+            answer = self._open(path or uri, password)
         if "reason" in answer:
             return _failure(uri, answer.get("sha256"), None, "open", answer)
         return DocRef(uri, answer["sha256"], answer["size"], answer["kind"]), answer["pages"]
@@ -85,6 +86,7 @@ class Renderer:
         password: str | None = None,
         rotate: int = 0,
         path: str | None = None,
+        then: int | None = None,
     ) -> PageImage | PageFailure:
         """Render one page.
 
@@ -94,6 +96,8 @@ class Renderer:
             password: as for ``open``.
             rotate: 0, 90, 180 or 270 degrees clockwise on top of what the page says; ``rotation`` tells the sum.
             path: as for ``open``.
+            then: index of the page of the same document that will be asked for next, and alike; the child begins it
+                before this one is done. Asked for otherwise, it is lost, and drawn again when its turn comes.
 
         Raises:
             ConfigError: ``long_side`` is not between 1 and ``limits.max_long_side``, or ``rotate`` no quarter turn.
@@ -103,35 +107,49 @@ class Renderer:
             raise ConfigError(f"long_side is {long_side}; choose 1 to {self.limits.max_long_side} pixels")
         if rotate not in (0, 90, 180, 270):
             raise ConfigError(f"rotate is {rotate}; choose 0, 90, 180 or 270 degrees clockwise")
-        started = time.perf_counter()
+        look = {"long_side": long_side, "rotate": rotate}
         with self._lock:
-            answer, png = self._render(ref, path or ref.doc.uri, password, long_side=long_side, rotate=rotate)
+            answer, png = self._render(ref, path or ref.doc.uri, password, look, then)
         if "reason" in answer:
             stage: Literal["open", "render"] = "open" if answer.get("opening") else "render"
             return _failure(ref.doc.uri, ref.doc.sha256, ref.index, stage, answer)
         answer["notes"] = tuple(answer["notes"])
-        return PageImage(ref=ref, png=png, **answer | {"seconds": time.perf_counter() - started})
+        return PageImage(ref=ref, png=png, **answer)
 
-    def _render(self, ref: PageRef, path: str, password: str | None, **look: Any) -> tuple[dict[str, Any], bytes]:
-        """A child may die of what earlier pages left behind: only one that is fresh is believed at once."""
+    def _render(
+        self, ref: PageRef, path: str, password: str | None, look: dict[str, int], then: int | None
+    ) -> tuple[dict[str, Any], bytes]:
+        """A child may die of what earlier pages left behind, or of the page it has begun: only one that is fresh is
+        believed at once, and it is asked for one page alone."""
+        wanted = (path, password, ref.doc.sha256)
+        request = {"do": "render", "index": ref.index, **look}
+        following = None if then is None else {"do": "render", "index": then, **look}
+        if self._ahead is not None:
+            held, begun, self._ahead = self._loaded == wanted, self._ahead, None
+            if held and begun == request:
+                answer, png = self._ask(None, following)
+                if answer.get("reason") != "render_crash":
+                    return answer, png
+            else:
+                self._ask(None)  # another's page, or this one looked at otherwise
         for _ in range(2):
             fresh = self._child is None or self._child.pages == 0
-            opened = self._ensure_open(path, ref.doc.sha256, password)
+            opened = self._ensure_open(*wanted)
             if opened is not None:
                 return {**opened, "opening": True}, b""
-            answer, png = self._ask("render", index=ref.index, **look)
+            answer, png = self._ask(request, None if fresh else following)
             if fresh or answer.get("reason") != "render_crash":
                 break
         return answer, png
 
-    def _ensure_open(self, path: str, sha256: str, password: str | None) -> dict[str, Any] | None:
+    def _ensure_open(self, path: str, password: str | None, sha256: str) -> dict[str, Any] | None:
         """Make the child hold the document; the answer where that fails."""
         if self._child is not None and self._worn_out(self._child):
             self._stop()
             self.restarts += 1
         if self._child is not None and self._loaded == (path, password, sha256):
             return None
-        answer, _ = self._ask("open", path, password)
+        answer = self._open(path, password)
         if "reason" in answer:
             return answer
         if answer["sha256"] != sha256:
@@ -141,26 +159,37 @@ class Renderer:
     def _worn_out(self, child: Child) -> bool:
         return child.pages >= self.limits.pages_per_child or child.private_mb() > self.limits.recycle_mb
 
+    def _open(self, path: str, password: str | None) -> dict[str, Any]:
+        if self._ahead is not None:
+            self._ahead = None
+            self._ask(None)
+        self._loaded = None
+        answer, _ = self._ask({"do": "open", "uri": path, "password": password, "max_pixels": self.limits.max_pixels})
+        if "reason" not in answer:
+            self._loaded = (path, password, answer["sha256"])
+        return answer
+
     def _ask(
-        self, verb: str, path: str | None = None, password: str | None = None, **request: Any
+        self, request: dict[str, Any] | None, following: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], bytes]:
-        """One request within its limits; a child that breaks them is gone afterwards and its answer a failure."""
-        seconds = self.limits.seconds_page
-        if verb == "open":
-            request = {"uri": path, "password": password, "max_pixels": self.limits.max_pixels}
-            seconds, self._loaded = self.limits.seconds_open, None
+        """The answer to a request (None: to the one sent ahead); ``following`` is sent ahead of it. Within the limits:
+        a child that breaks them is gone afterwards and its answer a failure."""
+        opening = request is not None and request["do"] == "open"
+        seconds = self.limits.seconds_open if opening else self.limits.seconds_page
         if self._child is None:
             self._child = Child(self.limits.memory_mb)
             self._holder[:] = [self._child]
         try:
-            answer, blob = self._child.ask({"do": verb, **request}, seconds)
+            if request is not None:
+                self._child.send(request)
+            if following is not None and not self._worn_out(self._child):
+                self._child.send(following)
+                self._ahead = following
+            return self._child.receive(seconds)
         except OutOfTime:
             return self._lost("render_timeout", f"stopped after {seconds:g} s", retryable=True), b""
         except ChildDied as death:
             return self._lost("render_crash", str(death), retryable=False), b""
-        if verb == "open" and path is not None and "reason" not in answer:
-            self._loaded = (path, password, answer["sha256"])
-        return answer, blob
 
     def _lost(self, reason: str, detail: str, *, retryable: bool) -> dict[str, Any]:
         self._stop()
@@ -170,7 +199,7 @@ class Renderer:
     def _stop(self) -> None:
         if self._child is not None:
             self._child.kill()
-        self._child, self._loaded = None, None
+        self._child, self._loaded, self._ahead = None, None, None
         self._holder.clear()
 
 

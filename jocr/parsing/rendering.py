@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -21,7 +22,9 @@ class Renderer(Protocol):
 
     def open(self, uri: str, *, password: str | None = None) -> tuple[DocRef, int] | PageFailure: ...
 
-    def render(self, ref: PageRef, *, long_side: int, password: str | None = None) -> PageImage | PageFailure: ...
+    def render(
+        self, ref: PageRef, *, long_side: int, password: str | None = None, then: int | None = None
+    ) -> PageImage | PageFailure: ...
 
 
 T = TypeVar("T")
@@ -71,7 +74,7 @@ class Crew(AbstractContextManager["Crew"]):
         self._stop = threading.Event()
         self._turn = threading.Lock()
         self._documents = iter(plan.documents)
-        self._current: tuple[int, DocRef, Iterator[int]] | None = None
+        self._current: tuple[int, DocRef, deque[int]] | None = None
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(job.workers)]
         self._working = job.workers
 
@@ -115,20 +118,22 @@ class Crew(AbstractContextManager["Crew"]):
         try:
             with self.factory() as renderer:
                 while not self._stop.is_set() and (task := self._next(renderer)) is not None:
-                    number, ref = task
-                    self._put(render_page(renderer, number, ref, self.job))
+                    number, ref, then = task
+                    self._put(render_page(renderer, number, ref, self.job, then))
         except BaseException as error:  # handed to the consumer, which raises it
             self._put(error)
         self._put(None)
 
-    def _next(self, renderer: Renderer) -> tuple[int, PageRef] | None:
-        """The next page to render; opens the next document where the current one is used up."""
+    def _next(self, renderer: Renderer) -> tuple[int, PageRef, int | None] | None:
+        """The next page to render, and which one of its document this thread will be given after it, where that is
+        known; opens the next document where the current one is used up."""
         with self._turn:
             while not self._stop.is_set():
                 if self._current is not None:
                     number, doc, indices = self._current
-                    for index in indices:
-                        return number, PageRef(doc, index)
+                    if indices:
+                        index = indices.popleft()
+                        return number, PageRef(doc, index), indices[0] if indices and self.job.workers == 1 else None
                     self._current = None
                 planned = next(self._documents, None)
                 if planned is None:
@@ -140,7 +145,7 @@ class Crew(AbstractContextManager["Crew"]):
         opened = open_document(renderer, number, uri, self.job)
         self._put(opened)
         if isinstance(opened, Opened):
-            self._current = (number, opened.doc, iter(opened.indices))
+            self._current = (number, opened.doc, deque(opened.indices))
 
     def _put(self, item: Item) -> None:
         while not self._stop.is_set():
@@ -162,9 +167,9 @@ def open_document(renderer: Renderer, number: int, uri: str, job: RenderJob) -> 
     return Opened(number, doc, n_pages, tuple(job.selection.indices(n_pages)))
 
 
-def render_page(renderer: Renderer, number: int, ref: PageRef, job: RenderJob) -> Rendered:
-    """Render one page, with a second try where the failure may pass."""
-    result, attempts = _twice(lambda: renderer.render(ref, long_side=job.long_side, password=job.password))
+def render_page(renderer: Renderer, number: int, ref: PageRef, job: RenderJob, then: int | None = None) -> Rendered:
+    """Render one page, with a second try where the failure may pass; ``then`` as for ``Renderer.render``."""
+    result, attempts = _twice(lambda: renderer.render(ref, long_side=job.long_side, password=job.password, then=then))
     return Rendered(number, result, attempts)
 
 

@@ -71,6 +71,44 @@ TRAIN = (
     Family("Gentium", "Gentium-R", "", "Gentium-I"),
     Family("Open Sans", "OpenSans-Regular", "OpenSans-Bold", "OpenSans-Italic"),
 )
+# Seen in training only: held-out pages never use them, so what is installed of these changes no held-out page.
+EXTRA = (
+    Family("DejaVu Sans Condensed", "DejaVuSansCondensed", "DejaVuSansCondensed-Bold", "DejaVuSansCondensed-Oblique"),
+    Family(
+        "DejaVu Serif Condensed", "DejaVuSerifCondensed", "DejaVuSerifCondensed-Bold", "DejaVuSerifCondensed-Italic"
+    ),
+    Family("Liberation Sans Narrow", "LiberationSansNarrow-Regular", "LiberationSansNarrow-Bold",
+           "LiberationSansNarrow-Italic"),
+    Family("TeX Gyre Heros Condensed", "texgyreheroscn-regular", "texgyreheroscn-bold", "texgyreheroscn-italic"),
+    Family("TeX Gyre Termes", "texgyretermes-regular", "texgyretermes-bold", "texgyretermes-italic"),
+    Family("TeX Gyre Cursor", "texgyrecursor-regular", "texgyrecursor-bold", "texgyrecursor-italic"),
+    Family("Latin Modern Sans 8", "lmsansdemicond10-regular", "lmsansquot8-bold", "lmsansdemicond10-oblique"),
+    Family("EB Garamond 8", "EBGaramond08-Regular", "EBGaramond12-Bold", "EBGaramond08-Italic"),
+    Family("Gentium Basic", "GenBasR", "GenBasB", "GenBasI"),
+    Family("Noto Serif Display", "NotoSerifDisplay-Regular", "NotoSerifDisplay-Bold", "NotoSerifDisplay-Italic"),
+    Family("Cantarell", "Cantarell-Regular", "Cantarell-Bold"),
+    Family("Old Standard", "OldStandard-Regular", "OldStandard-Bold", "OldStandard-Italic"),
+    Family("Quattrocento", "Quattrocento-Regular"),
+    Family("Junicode Condensed", "JunicodeTwoBeta-Condensed", "JunicodeTwoBeta-Bold",
+           "JunicodeTwoBeta-CondensedItalic"),
+    Family("Junicode Expanded", "JunicodeTwoBeta-Expanded", "JunicodeTwoBeta-ExpandedBold",
+           "JunicodeTwoBeta-ExpandedItalic"),
+    Family("Charis", "CharisSIL-Regular", "CharisSIL-Bold", "CharisSIL-Italic"),
+    Family("Accanthis", "AccanthisADFStd-Regular", "AccanthisADFStd-Bold", "AccanthisADFStd-Italic"),
+    Family("Gillius", "GilliusADF-Regular", "GilliusADF-Bold", "GilliusADF-Italic"),
+    Family("Gillius Condensed", "GilliusADF-Cond", "GilliusADF-BoldCond", "GilliusADF-CondItalic"),
+    Family("Universalis Condensed", "UniversalisADFStd-Cond", "UniversalisADFStd-BoldCond",
+           "UniversalisADFStd-CondItalic"),
+    Family("Romande", "RomandeADFStd-Regular", "RomandeADFStd-DemiBold", "RomandeADFStd-Italic"),
+    Family("Berenis", "BerenisADFPro-Regular", "BerenisADFPro-Bold", "BerenisADFPro-Italic"),
+    Family("Baskervald", "BaskervaldADFStd", "BaskervaldADFStd-Bold", "BaskervaldADFStd-Italic"),
+    Family("Cardo", "Cardo104s", "Cardob101", "Cardoi99"),
+    Family("Goudy Bookletter", "GoudyBookletter1911"),
+    Family("Linden Hill", "LindenHill", "", "LindenHill-Italic"),
+    Family("GFS Didot", "GFSDidot", "GFSDidotBold", "GFSDidotItalic"),
+    Family("Play", "Play-Regular", "Play-Bold"),
+    Family("Andika", "Andika-Regular", "Andika-Bold", "Andika-Italic"),
+)  # fmt: skip
 HELD_OUT = (
     Family("Linux Libertine", "LinLibertine_R", "LinLibertine_RB", "LinLibertine_RI"),
     Family("Carlito", "Carlito-Regular", "Carlito-Bold", "Carlito-Italic"),
@@ -116,6 +154,12 @@ def families(split: str) -> tuple[Family, ...]:
         kind = "held-out " if split == "heldout_font" else ""
         raise ConfigError(f"none of the {kind}fonts that pages are drawn with is installed; {_REMEDY}")
     return have
+
+
+@cache
+def extra_families() -> tuple[Family, ...]:
+    """Installed text families that only training pages use; may be empty."""
+    return tuple(f for f in EXTRA if f.regular in font_files())
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from jocr.synth.fonts import families, math_families
+from jocr.synth.fonts import Family, extra_families, families, math_families
 from jocr.synth.glyphs import Face, face
 
 
@@ -33,18 +33,18 @@ HELD_ALIGNMENTS = (("left", "justify", "centre"), (4, 4, 2))
 TRAIN_ALIGNMENTS = (("left", "justify", "right", "ragged"), (10, 6, 1, 2))
 HELD_INDENTS = (0.0, 1.0, 1.5)
 TRAIN_INDENTS = (0.0, 0.0, 0.0, 0.6, 2.0, 2.8)
+EXTRA_SHARE = 0.35  # of training pages, drawn in faces that no held-out page uses
 
 
 def draw_style(rng: random.Random, split: str, width: int, height: int, low: int, high: int, shrink: float) -> Style:
     """A look for a ``width`` x ``height`` page with body text of ``low``..``high`` pixels times ``shrink``."""
-    family = rng.choice(families(split))
+    family = _family(rng, split)
     math = rng.choice(math_families(split))
     variant = rng.random()
     stem = family.regular
     held = split != "train"
-    italics, bolds = (
-        (0.07, 0.07) if held else (0.18, 0.10)
-    )  # rarer letters are shown more often than they are asked for
+    # rarer letters are shown more often than they are asked for
+    italics, bolds = (0.07, 0.07) if held else (0.24, 0.10)
     if variant < italics and family.italic:
         stem = family.italic
     elif variant < italics + bolds and family.bold:
@@ -64,6 +64,13 @@ def draw_style(rng: random.Random, split: str, width: int, height: int, low: int
         margin=_margins(rng, width, height),
         split=split,
     )
+
+
+def _family(rng: random.Random, split: str) -> Family:
+    extra = extra_families() if split == "train" else ()
+    if extra and rng.random() < EXTRA_SHARE:
+        return rng.choice(extra)
+    return rng.choice(families(split))
 
 
 def _margins(rng: random.Random, width: int, height: int) -> tuple[int, int, int, int]:

@@ -100,6 +100,74 @@ def test_a_child_that_died_of_earlier_pages_gets_a_second_chance(tmp_path: Path)
         assert renderer.restarts == 1
 
 
+def _looked_ahead(renderer: Renderer, doc: DocRef, pages: int) -> list[PageImage | PageFailure]:
+    return [
+        renderer.render(PageRef(doc, index), long_side=300, then=index + 1 if index + 1 < pages else None)
+        for index in range(pages)
+    ]
+
+
+def _named(pages: int) -> bytes:
+    document = Pdf()
+    for number in range(pages):
+        document.page(b"BT /F1 40 Tf 60 400 Td (Page %d) Tj ET" % number if number != 2 else b"")  # one is blank
+    return document.bytes()
+
+
+def test_pages_drawn_ahead_are_the_same_pages(renderer: Renderer, tmp_path: Path) -> None:
+    def looks(shots: list[PageImage | PageFailure]) -> list[tuple[bytes, str, bool]]:
+        return [(shot.png, shot.evidence, shot.blank) for shot in shots if isinstance(shot, PageImage)]
+
+    doc, pages = opened(renderer, write(tmp_path / "named.pdf", _named(6)))
+    plain = [renderer.render(PageRef(doc, index), long_side=300) for index in range(pages)]
+    assert [shot.blank for shot in plain if isinstance(shot, PageImage)] == [n == 2 for n in range(6)]
+    assert len(set(looks(plain))) == 6
+    assert looks(_looked_ahead(renderer, doc, pages)) == looks(plain)
+
+
+def test_a_page_begun_and_not_asked_for_next_changes_nothing(renderer: Renderer, tmp_path: Path) -> None:
+    doc, _ = opened(renderer, write(tmp_path / "named.pdf", _named(4)))
+    other, _ = opened(renderer, write(tmp_path / "other.pdf", Pdf().page().bytes()))
+
+    def shot(of: DocRef, index: int, **more: Any) -> bytes:
+        found = renderer.render(PageRef(of, index), **{"long_side": 300, **more})
+        assert isinstance(found, PageImage)
+        return found.png
+
+    first, second, small, turned, single = (
+        shot(doc, 0), shot(doc, 1), shot(doc, 1, long_side=90), shot(doc, 1, rotate=90), shot(other, 0)
+    )  # fmt: skip
+    for ask, expected in (
+        (lambda: shot(doc, 0), first), (lambda: shot(doc, 1, long_side=90), small),
+        (lambda: shot(doc, 1, rotate=90), turned), (lambda: shot(other, 0), single), (lambda: shot(doc, 1), second),
+    ):  # fmt: skip
+        assert shot(doc, 0, then=1) == first
+        assert ask() == expected
+    assert shot(doc, 0, then=1) == first
+    assert opened(renderer, str(tmp_path / "other.pdf")) == (other, 1)
+
+
+def test_a_page_that_hangs_while_it_is_drawn_ahead_costs_itself_alone(tmp_path: Path) -> None:
+    uri = write(tmp_path / "hang.pdf", hanging_pdf())
+    with Renderer(RenderLimits(seconds_page=1.0)) as renderer:
+        doc, pages = opened(renderer, uri)
+        renderer.render(PageRef(doc, 2), long_side=300)  # a fresh child draws nothing ahead
+        shots = _looked_ahead(renderer, doc, pages)
+        assert [getattr(shot, "reason", "ok") for shot in shots] == ["ok", "render_timeout", "ok"]
+        assert renderer.restarts == 1
+
+
+def test_a_child_that_dies_with_a_page_begun_loses_none(tmp_path: Path) -> None:
+    with Renderer() as renderer:
+        doc, _ = opened(renderer, write(tmp_path / "named.pdf", _named(4)))
+        renderer.render(PageRef(doc, 3), long_side=300)
+        assert isinstance(renderer.render(PageRef(doc, 0), long_side=300, then=1), PageImage)
+        os.kill(child_of(renderer), signal.SIGKILL)
+        for index, then in ((1, 2), (2, 3), (3, None)):
+            assert isinstance(renderer.render(PageRef(doc, index), long_side=300, then=then), PageImage)
+        assert renderer.restarts == 1
+
+
 def test_memory_is_limited(tmp_path: Path) -> None:
     out = io.BytesIO()
     Image.new("RGB", (6000, 6000)).save(out, "PNG", compress_level=1)

@@ -40,7 +40,9 @@ class FakeLibrary:
             return PageFailure(uri, None, None, "open", pages, "as planned")
         return DocRef(uri, hashlib.sha256("|".join(pages).encode()).hexdigest(), 100, "pdf"), len(pages)
 
-    def render(self, ref: PageRef, *, long_side: int, password: str | None = None) -> PageImage | PageFailure:
+    def render(
+        self, ref: PageRef, *, long_side: int, password: str | None = None, then: int | None = None
+    ) -> PageImage | PageFailure:
         self.on_render(ref)
         page = self.documents[ref.doc.uri][ref.index]
         self.renders[ref.doc.uri, ref.index] += 1
