@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pickle
 import struct
 import sys
 import threading
@@ -23,11 +22,12 @@ import pyarrow as pa
 
 from jocr.decoding.memory import keep_freed_memory
 from jocr.errors import JocrError
+from pipelines.packing import pack, unpack
 
 RECORD = "record"
 TRIM = 64  # batches of results after which the driver gives memory back
 ATTEMPTS = 2  # retries of a task whose process died; more would run a deadly page for ever
-KEPT = 128 << 20  # bytes that a worker process may hold between two records
+KEPT = 256 << 20  # bytes that a worker process may hold between two records
 BLOCKS = 4096  # most input blocks, where a run does not say: beyond it, planning costs the driver more than it spreads
 
 
@@ -83,7 +83,7 @@ def run_ray(records: Sequence[Any], stages: Sequence[Stage], *, blocks: int | No
 
     if not records:
         return
-    rows = [{RECORD: pickle.dumps(record)} for record in records]
+    rows = [{RECORD: pack(record).tobytes()} for record in records]
     dataset = ray.data.from_items(rows, override_num_blocks=min(len(rows), blocks or BLOCKS))
     for stage in stages:
         dataset = _attach(dataset, stage)
@@ -256,15 +256,15 @@ def _batches(stream: Iterator[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _pack(record: Any) -> pa.Table:
-    """One record as a table; its bytes, tens of MB where it holds page images, are not copied."""
-    data = pickle.dumps(record)
+    """One record as a table; its bytes, tens of MB where it holds page images, are not copied again."""
+    data = pack(record)
     buffers = [None, pa.py_buffer(struct.pack("=qq", 0, len(data))), pa.py_buffer(data)]
     return pa.table({RECORD: pa.Array.from_buffers(pa.large_binary(), 1, buffers)})
 
 
 def _unpack(batch: pa.Table) -> Iterator[Any]:
     for value in batch[RECORD]:
-        yield pickle.loads(value.as_buffer())
+        yield unpack(memoryview(value.as_buffer()))
 
 
 def project_error(error: BaseException | None) -> JocrError | None:
