@@ -12,6 +12,8 @@ from torch import Tensor
 from jocr.losses.sft import IGNORE
 from jocr.training.examples import Example
 
+SPAN = 12  # tokens, most of which are single characters
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -31,13 +33,33 @@ class Batch:
     cell_glyphs: Tensor
 
 
-def collate(examples: list[Example], pad: int) -> Batch:
+def mislead(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """``ids`` (R,) with spans of 1 to ``SPAN`` tokens overwritten by others of the same page, about ``share`` of all.
+
+    A reader that only ever sees right text before a token loses its place after its own first mistakes: it copies on
+    from what it wrote instead of looking. What it is to write stays right; only what it sees behind it is not.
+    """
+    out = ids.copy()
+    for _ in range(rng.poisson(2 * share * len(ids) / (1 + SPAN))):
+        length = int(rng.integers(1, SPAN + 1))
+        if length < len(ids):
+            to, start = rng.integers(0, len(ids) - length + 1, 2)
+            out[to : to + length] = ids[start : start + length]
+    return out
+
+
+def collate(examples: list[Example], pad: int, wrong: float = 0.0, rng: np.random.Generator | None = None) -> Batch:
+    """A batch of examples of one size. With ``wrong`` (and ``rng``) a page's inputs are misled by a share drawn from 0
+    to twice that."""
     longest = max(len(e.ids) for e in examples)
     ids = np.full((len(examples), longest), pad, np.int64)
     targets = np.full((len(examples), longest), IGNORE, np.int64)
     looks = np.full((2, len(examples), longest), IGNORE, np.int64)
     for i, e in enumerate(examples):
-        ids[i, : len(e.ids) - 1] = e.ids[:-1]
+        before = e.ids[:-1]
+        if wrong and rng is not None:
+            before = mislead(before, rng.uniform(0, 2 * wrong), rng)
+        ids[i, : len(before)] = before
         targets[i, : len(e.ids)] = e.ids
         looks[:, i, : len(e.ids)] = e.looks
     grey = torch.from_numpy(np.stack([e.pixels for e in examples])).float() / 127.5 - 1.0

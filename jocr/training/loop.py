@@ -143,9 +143,10 @@ class Trainer:
         chosen = shared.choice(len(shares), size=self.recipe.micro_batches, p=shares / shares.sum())
         self.grads.buffer.zero_()
         for stream in (phase.streams[i] for i in chosen):
-            examples = self.pool(stream).deal(np.random.default_rng([self.recipe.seed, self.step, self.rank]))
+            own = np.random.default_rng([self.recipe.seed, self.step, self.rank])
+            examples = self.pool(stream).deal(own)
             with torch.autocast("cpu", torch.bfloat16, enabled=self.recipe.bf16):
-                loss, metrics = self.forward(collate(examples, self.pad), phase)
+                loss, metrics = self.forward(collate(examples, self.pad, phase.mislead, own), phase)
             loss.backward()
             self.pages += len(examples) * self.recipe.ranks
             for name, value in metrics.items():

@@ -31,6 +31,7 @@ class Phase(Recipe):
     glyph: float = 0.1
     guide: float = 0.1
     balance: float = 0.01
+    mislead: float = Field(default=0.0, ge=0, le=0.5)  # share of the text before a token that is shown wrong
     streams: list[Stream]
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from jocr.losses.sft import IGNORE
 from jocr.model.vision import page_layout
 from jocr.synth.page import make_page
-from jocr.training.batches import Pool, collate
+from jocr.training.batches import Pool, collate, mislead
 from jocr.training.examples import GLYPH_CLASSES, Example, make_example
 from jocr.training.loop import Clock, FlatGradients, rate
 from jocr.training.nano import PROCESSOR, nano_tokenizer
@@ -66,6 +66,30 @@ def test_collate_shifts_inputs_and_pads_targets() -> None:
     assert batch.targets[shorter, n - 1] == 1
     assert batch.pixels.min() >= -1
     assert batch.pixels.max() <= 1
+
+
+def test_misleading_changes_what_is_seen_and_not_what_is_asked() -> None:
+    examples = [example("paragraph", 256, 256, s)[1] for s in (1, 2)]
+    right = collate(examples, pad=2)
+    wrong = collate(examples, pad=2, wrong=0.2, rng=np.random.default_rng(1))
+    assert (wrong.ids != right.ids).any(dim=1).all()
+    assert (wrong.ids == 2).equal(right.ids == 2)  # padding stays where it is, and nowhere else
+    for name in ("targets", "looks", "pixels", "cell_glyphs"):
+        assert getattr(wrong, name).equal(getattr(right, name))
+    again = collate(examples, pad=2, wrong=0.2, rng=np.random.default_rng(1))
+    assert again.ids.equal(wrong.ids)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
+def test_misled_tokens_are_of_the_page_and_about_the_share_asked_for(share: float) -> None:
+    rng, ids = np.random.default_rng(0), np.arange(200)
+    pages = [mislead(ids, share, rng) for _ in range(200)]
+    assert all(page.shape == ids.shape and np.isin(page, ids).all() for page in pages)
+    changed = np.mean([np.mean(page != ids) for page in pages])
+    assert 0.75 * share <= changed <= 1.1 * share  # spans may overlap
+    assert (mislead(np.arange(3), 0.5, rng) < 3).all()
+    steps = np.diff(mislead(ids, 0.2, rng))
+    assert np.count_nonzero(steps != 1) < 30  # whole spans, not single tokens: two edges each
 
 
 def test_pool_deals_every_page_reuse_times() -> None:
