@@ -12,7 +12,7 @@ from torch import Tensor
 from jocr.losses.sft import IGNORE
 from jocr.training.examples import Example
 
-SPAN = 12  # tokens, most of which are single characters
+SPAN = 2  # longer ones say another place of the page, and teach a reader to distrust where it is
 
 
 @dataclass(frozen=True, slots=True)
