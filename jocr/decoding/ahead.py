@@ -1,6 +1,7 @@
 """One page made ready on a thread of its own while others decode: on two cores vision then costs a page no time.
 
-Small models decode on one thread and spend about as long before a page's first token as after it.
+Small models decode on one thread and spend about as long before a page's first token as after it. While nobody waits
+for the page, that thread reads its prompt too (``Prefiller``).
 """
 
 from __future__ import annotations
@@ -8,14 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import torch
 
-from jocr.decoding.scheduler import Job
+from jocr.decoding.cache import SlotCache
+from jocr.decoding.compiled_steps import CompiledSteps
+from jocr.decoding.scheduler import Job, fill
 from jocr.records import PageInput
 
 Prepare = Callable[[PageInput], Job | None]
 """Makes a page ready; None where it cannot be, which the maker has noted."""
+Fill = Callable[[Job], Job]
+"""Reads a ready page's prompt into a slot, or leaves it as it is."""
 
 
 def spare_cores(threads: int) -> int:
@@ -33,16 +39,50 @@ def encoder_thread(cores: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "encode", initializer=begin)
 
 
+class Prefiller:
+    """Reads a page's prompt into the cache's spare slot, on another thread than the one that decodes.
+
+    The rows' results are the same on either thread: the same compiled code reads them.
+
+    """
+
+    def __init__(self, steps: CompiledSteps) -> None:
+        self.steps = steps.twin()
+
+    def fill(self, prime: Callable[[], bool], job: Job) -> Job:
+        """The job with its slot filled, and the draft's cache too where ``prime`` says so.
+
+        As it was where the cache would have to grow, which the other thread may do alone, or where the prompt cannot
+        be read, which that thread will find out and report.
+        """
+        cache = self.steps.cache
+        if job.stopper.stop is not None or cache.slots == cache.pages:
+            return job
+        slot = cache.lease()
+        try:
+            with cache.lock:
+                if job.ids.shape[0] + 1 <= cache.capacity:
+                    return replace(job, filled=fill(self.steps, job, slot, prime()))
+        except Exception:  # reported by whoever admits the page
+            pass
+        cache.release(slot)
+        return job
+
+
 class Ahead(Iterator[Job]):
     """Jobs in the order of ``pages``. While one is out, the next is in the works; no more than that is held.
 
     ``pages`` is read by the caller's thread.
+
+    Args:
+        fill: what is done to a job that is ready while nobody waits for it.
     """
 
-    def __init__(self, pages: Iterator[PageInput], prepare: Prepare, thread: ThreadPoolExecutor) -> None:
-        self._pages, self._prepare, self._thread = pages, prepare, thread
+    def __init__(self, pages: Iterator[PageInput], prepare: Prepare, thread: ThreadPoolExecutor,
+                 fill: Fill = lambda job: job) -> None:  # fmt: skip
+        self._pages, self._prepare, self._thread, self._fill = pages, prepare, thread, fill
         self._next: Future[Job | None] | None = None
-        self._begun = False
+        self._begun = self._awaited = False
 
     def ready(self) -> bool:
         """Whether asking for the next job would not wait for its preparation."""
@@ -53,12 +93,25 @@ class Ahead(Iterator[Job]):
             self._begun = True
             self._start()
         while self._next is not None:
+            self._awaited = True
             job = self._next.result()
             self._start()
             if job is not None:
                 return job
         raise StopIteration
 
+    def close(self, cache: SlotCache) -> None:
+        """Give back the slot of a page that nobody will ask for any more."""
+        left, self._next = self._next, None
+        job = left.result() if left is not None and not left.cancel() else None
+        if job is not None and job.filled is not None:
+            cache.release(job.filled.slot)
+
     def _start(self) -> None:
         page = next(self._pages, None)
-        self._next = None if page is None else self._thread.submit(self._prepare, page)
+        self._awaited = False
+        self._next = None if page is None else self._thread.submit(self._make, page)
+
+    def _make(self, page: PageInput) -> Job | None:
+        job = self._prepare(page)
+        return job if job is None or self._awaited else self._fill(job)

@@ -6,6 +6,8 @@ anything attends to them, because every row is written before it is read and att
 
 from __future__ import annotations
 
+from threading import Lock
+
 import torch
 from torch import Tensor
 
@@ -18,6 +20,8 @@ class SlotCache:
     """Storage for ``slots`` pages of up to ``capacity`` positions.
 
     Attributes:
+        pages: how many are decoded at a time; ``slots`` are one more after ``add_spare``.
+        lock: held while the storage grows. Another thread that writes to a slot of its own holds it too.
         k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's. Of the memory under
             ``k``, capacity is the innermost dimension where ``transposed``.
         hidden: (slots, capacity, H), the verifier's post-norm state of every position.
@@ -26,6 +30,7 @@ class SlotCache:
     def __init__(self, cfg: TextConfig, slots: int, capacity: int, dtype: torch.dtype, device: torch.device,
                  transposed: bool = False) -> None:  # fmt: skip
         self.cfg, self.slots, self.dtype, self.device, self.transposed = cfg, slots, dtype, device, transposed
+        self.pages, self.lock = slots, Lock()
         self.free = list(range(slots - 1, -1, -1))
         self._allocate(-(-capacity // GRAIN) * GRAIN)
 
@@ -49,9 +54,16 @@ class SlotCache:
         """Make room for ``length`` positions in every slot; what is stored stays."""
         if length <= self.capacity:
             return
-        k, v, hidden, old = self.k, self.v, self.hidden, self.capacity
-        self._allocate(max(-(-length // GRAIN) * GRAIN, min(2 * old, self.cfg.max_position_embeddings)))
-        self.k[:, :, :, :old], self.v[:, :, :, :old], self.hidden[:, :old] = k, v, hidden
+        with self.lock:
+            k, v, hidden, old = self.k, self.v, self.hidden, self.capacity
+            self._allocate(max(-(-length // GRAIN) * GRAIN, min(2 * old, self.cfg.max_position_embeddings)))
+            self.k[:, :, :, :old], self.v[:, :, :, :old], self.hidden[:, :old] = k, v, hidden
+
+    def add_spare(self) -> None:
+        """One more slot, for a page that is made ready while ``pages`` others run. What is stored is lost."""
+        self.free.insert(0, self.slots)
+        self.slots += 1
+        self._allocate(self.capacity)
 
     def lease(self) -> int:
         """Take a free slot.

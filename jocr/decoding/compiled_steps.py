@@ -48,8 +48,12 @@ class CompiledSteps:
         narrow = model.model.norm.weight.dtype == torch.bfloat16
         self.threads = threads or (torch.get_num_threads() if narrow else 1)
         self.crew = Crew(self.threads)
-        self.rows = self.chosen = self.capacity = 0
+        self.rows = self.chosen = 0
         self._buffers(64, 8)
+
+    def twin(self) -> CompiledSteps:
+        """The same over the same cache, with row buffers of its own: for another thread, in other slots."""
+        return CompiledSteps(self.model, self.cache, self.packed, self.threads)
 
     def prefill(self, slot: int, ids: Tensor, visual: Tensor | None) -> int:
         """Fill a slot with a prompt; its first token."""
@@ -139,12 +143,12 @@ class CompiledSteps:
 
     def _ready(self, rows: int, chosen: int) -> None:
         """Room for ``rows`` rows, of which ``chosen`` get logits, and views of the cache as it is."""
-        if rows > self.rows or chosen > self.chosen or self.cache.capacity != self.capacity:
+        if rows > self.rows or chosen > self.chosen or self.cache.k is not self._keys:
             self._buffers(max(rows, self.rows), max(chosen, self.chosen))
 
     def _buffers(self, rows: int, chosen: int) -> None:
         d, cache = self.dims, self.cache
-        self.rows, self.chosen, self.capacity = rows, chosen, cache.capacity
+        self.rows, self.chosen, self._keys = rows, chosen, cache.k
         cos, sin = rotary_table(cache.capacity, d.head_dim, self.model.cfg.text.rope_theta)
         keys, values, states = (t.view(-1).numpy() for t in (cache.k.transpose(-1, -2), cache.v, cache.hidden))
         self._cache = Cache(keys, values, states, cache.slots, cache.capacity, cos.numpy(), sin.numpy())

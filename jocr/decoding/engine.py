@@ -15,8 +15,9 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from jocr.decoding.ahead import Ahead
+from jocr.decoding.ahead import Ahead, Prefiller, Prepare
 from jocr.decoding.calibrate import calibrate
+from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.depth import AutoDepth, DepthPolicy
 from jocr.decoding.protocol import EngineInfo
 from jocr.decoding.sampling import sampler_of
@@ -61,6 +62,7 @@ class TorchDecoder:
         self.tokenizer, self.processor, self.info, self.limits = tokenizer, processor, info, limits
         self.make_guard, self.encoder = make_guard, encoder
         self.stats = Stats()
+        self._prefiller: Prefiller | None = None
 
     def decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
         """One transcript for each page, in order of completion."""
@@ -69,18 +71,31 @@ class TorchDecoder:
         failed: list[Transcript] = []
         admitted: dict[str, list[float]] = {}
         prepare = partial(self._job, failed, admitted)
-        jobs = Ahead(iter(pages), prepare, self.encoder) if self.encoder else filter(None, map(prepare, pages))
-        for finished in scheduler.run(jobs):
-            yield from _drain(failed)
-            yield self._transcript(finished, admitted[finished.job.page_id].pop(0))
+        ahead = self._ahead(scheduler, iter(pages), prepare)
+        try:
+            for finished in scheduler.run(filter(None, map(prepare, pages)) if ahead is None else ahead):
+                yield from _drain(failed)
+                yield self._transcript(finished, admitted[finished.job.page_id].pop(0))
+        finally:
+            if ahead is not None:
+                ahead.close(self.steps.cache)
         yield from _drain(failed)
+
+    def _ahead(self, scheduler: Scheduler, pages: Iterator[PageInput], prepare: Prepare) -> Ahead | None:
+        if self.encoder is None:
+            return None
+        if self._prefiller is None and isinstance(self.steps, CompiledSteps):
+            self._prefiller = Prefiller(self.steps)
+        if self._prefiller is None:
+            return Ahead(pages, prepare, self.encoder)
+        return Ahead(pages, prepare, self.encoder, partial(self._prefiller.fill, lambda: scheduler.drafted))
 
     def warm_up(self) -> None:
         """Measure round costs where depth is chosen live and none are known yet. Done by the first ``decode``."""
         if isinstance(self.policy, AutoDepth) and not self.policy.costs.known:
-            slots = self.steps.cache.slots
-            counts = [n for n in (1, 2, 4, 8, 16, 32) if n < slots]
-            calibrate(self.steps, self.policy.costs, self.cfg.text.vocab_size, [*counts, slots])
+            most = self.steps.cache.pages
+            counts = [n for n in (1, 2, 4, 8, 16, 32) if n < most]
+            calibrate(self.steps, self.policy.costs, self.cfg.text.vocab_size, [*counts, most])
 
     def close(self) -> None:
         """End the encoder's thread; the decoder can still be used without."""

@@ -25,6 +25,8 @@ from jocr.decoding.memory import keep_freed_memory
 from jocr.decoding.protocol import Decoder, EngineInfo
 from jocr.decoding.steps import Steps
 from jocr.decoding.torch_steps import TorchSteps
+from jocr.decoding.vision_weights import CompiledVision
+from jocr.decoding.vision_weights import fits as fits_vision
 from jocr.decoding.vllm_load import load_vllm, pick_engine, vllm_device
 from jocr.errors import ConfigError, EngineError
 from jocr.model.ocr import OcrModel, PageViews
@@ -87,11 +89,12 @@ class Parts:
     tokenizer: Tokenizer
     processor: ProcessorConfig
     weights: Packed | None = None  # the matrices as the compiled steps read them; a bf16 model has no others
+    vision: CompiledVision | None = None  # the towers compiled, where they can be
 
     def decoder(self, *, depth: str | int, batch: int, limits: Limits | None = None) -> TorchDecoder:
         return make_decoder(
             self.model, self.tokenizer, self.processor, name=self.name, revision=self.revision, depth=depth,
-            batch=batch, limits=limits, weights=self.weights,
+            batch=batch, limits=limits, weights=self.weights, vision=self.vision,
         )  # fmt: skip
 
 
@@ -106,10 +109,11 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     weights = pack_model(loaded, hand_over=kind == torch.bfloat16, quick=True) if fits(loaded) else None
     if weights is None and packed.fits(loaded):
         packed.pack(loaded)
-    elif packed.fits_vision(loaded):
+    vision = CompiledVision(loaded) if weights is not None and fits_vision(loaded) else None
+    if vision is None and packed.fits_vision(loaded):
         packed.pack_vision(loaded)
     return Parts(
-        model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory), weights
+        model, revision(directory), loaded, load_tokenizer(directory), ProcessorConfig.load(directory), weights, vision
     )
 
 
@@ -121,18 +125,21 @@ def size_of(directory: Path) -> int:
 def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConfig, *, name: str = "memory",
                  revision: str = "", depth: str | int = "auto", batch: int = 8, limits: Limits | None = None,
                  backend: Backend = "auto", guard: bool = True,
-                 weights: Packed | None = None) -> TorchDecoder:  # fmt: skip
+                 weights: Packed | None = None, vision: CompiledVision | None = None) -> TorchDecoder:  # fmt: skip
     """A decoder over a model in memory (one being trained, for instance; its weights may be copied, so make a new
-    decoder after an update)."""
+    decoder after an update). ``vision`` are its towers where they are compiled."""
     depth = parse_depth(depth) if model.cfg.mtp_num_heads else 0
     weight = model.model.norm.weight
     steps = make_steps(model, batch, backend, weights)
+    encoder = make_encoder(steps)
+    if encoder is not None:
+        steps.cache.add_spare()
     info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
                       str(depth), steps.guarantee if depth else "exact")  # fmt: skip
     return TorchDecoder(
-        cfg=model.cfg, encode=partial(encode_page, model), steps=steps, policy=make_policy(depth), drafting=depth != 0,
-        tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(),
-        make_guard=partial(CompiledGuard, decode=tokenizer.decode) if guard else None, encoder=make_encoder(steps),
+        cfg=model.cfg, encode=vision or partial(encode_page, model), steps=steps, policy=make_policy(depth),
+        drafting=depth != 0, tokenizer=tokenizer, processor=processor, info=info, limits=limits or Limits(),
+        make_guard=partial(CompiledGuard, decode=tokenizer.decode) if guard else None, encoder=encoder,
     )  # fmt: skip
 
 

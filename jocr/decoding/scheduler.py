@@ -24,9 +24,19 @@ PAUSE = 0.02  # seconds of work between two such looks, where rounds are not qui
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """A slot that holds a page's prompt already, and the prompt's first token, by greedy choice."""
+
+    slot: int
+    first: int
+    primed: bool  # whether the draft's cache holds the prompt too
+    seconds: float  # what it took
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A page ready to decode: prompt ids (T,), its visual tokens (n, H) or None, what ends it, and what draws its
-    tokens where it is not greedy."""
+    """A page ready to decode: prompt ids (T,), its visual tokens (n, H) or None, what ends it, what draws its tokens
+    where it is not greedy, and its slot where that is filled."""
 
     page_id: str
     ids: Tensor
@@ -34,6 +44,7 @@ class Job:
     limit: int
     stopper: Stopper
     sampler: Sampler | None = None
+    filled: Filled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +57,27 @@ class Finished:
     error: Exception | None = None
 
 
+def fill(steps: Steps, job: Job, slot: int, prime: bool = False) -> Filled:
+    """Read a page's prompt into a slot; with ``prime`` into the draft's cache too."""
+    begun = perf_counter()
+    steps.cache.reserve(job.ids.shape[0] + 1)
+    first = steps.prefill(slot, job.ids, job.visual)
+    if prime:
+        steps.prime(slot, job.ids, job.visual)
+    return Filled(slot, first, prime, perf_counter() - begun)
+
+
 class Scheduler:
-    """Decodes jobs with up to ``steps.cache.slots`` of them at a time."""
+    """Decodes jobs with up to ``steps.cache.pages`` of them at a time.
+
+    ``drafted`` says whether pages draft at the moment: whether one that comes next probably will.
+    """
 
     def __init__(self, steps: Steps, policy: DepthPolicy, drafting: bool, stats: Stats) -> None:
         self.steps, self.policy, self.drafting, self.stats = steps, policy, drafting, stats
         self.running: list[tuple[Job, PageState]] = []
         self.pace = PAUSE  # seconds of a round, lately
+        self.drafted = False
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
         """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears; where it can say that
@@ -61,37 +86,40 @@ class Scheduler:
         more = True
         try:
             while more or self.running:
-                if more and self.steps.cache.free and (not self.running or ready()):
+                if more and self._room() and (not self.running or ready()):
                     job = next(jobs, None)
                     more = job is not None
                     if job is not None:
                         yield from self._admit(job)
                 if self.running:
-                    yield from self._rounds(more and bool(self.steps.cache.free) and ready())
+                    yield from self._rounds(more and self._room() and ready())
         finally:
             for _, page in self.running:
                 self.steps.cache.release(page.slot)
             self.running = []
 
+    def _room(self) -> bool:
+        return len(self.running) < self.steps.cache.pages
+
     def _admit(self, job: Job) -> Iterator[Finished]:
         if job.stopper.stop is not None:
             yield Finished(job, None, [])
             return
-        cache = self.steps.cache
-        slot = cache.lease()
-        begun = perf_counter()
+        filled = job.filled
+        slot = self.steps.cache.lease() if filled is None else filled.slot
         try:
-            cache.reserve(job.ids.shape[0] + 1)
-            first = self.steps.prefill(slot, job.ids, job.visual)
+            filled = filled or fill(self.steps, job, slot)
+            first = filled.first
             if job.sampler is not None:
                 first = job.sampler.pick(self.steps.logits(slot, job.ids.shape[0] - 1), 0)
         except Exception as error:  # a page's failure is this page's result
-            cache.release(slot)
+            self.steps.cache.release(slot)
             yield Finished(job, None, [], error)
             return
-        self.stats.prefill_seconds += perf_counter() - begun
+        self.stats.prefill_seconds += filled.seconds
         prompt = job.ids.shape[0]
         page = PageState(job.page_id, slot, prompt, job.limit, [], prompt, self.policy.admit(), job.sampler)
+        page.primed = filled.primed
         self.running.append((job, page))
         job.stopper.take(page.tokens, [first])
         yield from self._retire()
@@ -101,6 +129,7 @@ class Scheduler:
         pages = [page for _, page in self.running]
         most = 1 if filling else max(1, min(MOST_ROUNDS, int(PAUSE / self.pace)))
         plan = self._plan(pages, most)
+        self.drafted = any(plan.depths)
         far = [plan.most * (depth + 1) for depth in plan.depths]
         ends = [min(p.length + n, p.prompt + p.limit) for p, n in zip(pages, far, strict=True)]
         try:

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 import torch
 
-from jocr.decoding.ahead import encoder_thread
+from jocr.decoding.ahead import Ahead, Prefiller, encoder_thread
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.load import make_decoder, make_encoder, make_steps
 from jocr.records import PageInput, Transcript
@@ -20,7 +21,10 @@ WAIT = 20.0  # seconds until a wait is called hopeless
 
 def decoder(batch: int, beside: bool = True) -> TorchDecoder:
     made = make_decoder(tiny_model(5, 0.6, VISION), byte_tokenizer(), PROCESSOR, depth=2, batch=batch, guard=False)
+    made.close()
     made.encoder = encoder_thread(1) if beside else None
+    if beside and made.steps.cache.slots == batch:
+        made.steps.cache.add_spare()
     return made
 
 
@@ -57,6 +61,51 @@ def test_one_page_is_made_ready_ahead_and_no_more() -> None:
     assert set(read) == {threading.get_ident()}
     assert len(prepared) == 6
     assert threading.get_ident() not in prepared
+
+
+@pytest.fixture
+def filled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Every page is filled by the encoder's thread, whether or not anybody waits; whether it could be is noted."""
+    seen, plain = [], Prefiller.fill
+
+    def noted(self, prime, job):  # type: ignore[no-untyped-def]
+        job = plain(self, prime, job)
+        seen.append(job.filled is not None and job.filled.primed == prime())
+        return job
+
+    monkeypatch.setattr(Prefiller, "fill", noted)
+    monkeypatch.setattr(Ahead, "_make", lambda self, page: self._fill(job) if (job := self._prepare(page)) else None)
+    return seen
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_prompts_read_by_the_encoders_thread_give_the_same_tokens(filled: list[bool], batch: int) -> None:
+    pages = [page(0), replace(page(1), png=b"no image"), page(2, width=200), page(3), page(4)]
+    want = tokens(list(decoder(batch, beside=False).decode(pages)))
+    assert not filled
+    engine = decoder(batch)
+    assert tokens(list(engine.decode(pages))) == want
+    assert filled == [True] * 4
+    assert len(engine.steps.cache.free) == batch + 1
+    ended = list(engine.decode([replace(p, temperature=0.7, seed=3) for p in pages]))
+    plain = decoder(batch, beside=False).decode([replace(p, temperature=0.7, seed=3) for p in pages])
+    assert tokens(ended) == tokens(list(plain))
+
+
+def test_a_page_that_nobody_asks_for_any_more_gives_its_slot_back(filled: list[bool]) -> None:
+    engine = decoder(1)
+    run = engine.decode([page(i) for i in range(4)])
+    next(run)
+    run.close()
+    assert sorted(engine.steps.cache.free) == [0, 1]
+    assert len(list(engine.decode([page(0)]))) == 1
+
+
+def test_a_prompt_longer_than_the_cache_is_left_to_the_thread_that_may_grow_it(filled: list[bool]) -> None:
+    engine, long = decoder(1), replace(page(1), instruction="read " * 60)
+    want = tokens(list(decoder(1, beside=False).decode([page(0), long])))
+    assert tokens(list(engine.decode([page(0), long]))) == want
+    assert filled == [True, False]
 
 
 def test_running_pages_do_not_wait_for_one_that_is_slow_to_prepare() -> None:

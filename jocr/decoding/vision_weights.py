@@ -1,0 +1,159 @@
+"""A model's towers as the compiled ones read them, and the views of a page through them."""
+
+from __future__ import annotations
+
+from threading import local
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from jocr.decoding import panels
+from jocr.decoding.compiled_vision import Buffers, Sizes, Starts, View, buffers, see
+from jocr.decoding.kernels import WIDTH
+from jocr.model.clip import ClipLayer
+from jocr.model.ocr import OcrModel, PageViews
+from jocr.model.relative import relative_positions
+from jocr.model.sam import SamBlock, resize_grid
+
+MOST_WIDTH = 256  # of SAM: wider towers are left to the library's matrix products
+
+
+def fits(model: OcrModel) -> bool:
+    """Whether the compiled towers handle this model: fp32 on a CPU, small, all widths in whole panels."""
+    weight, sam, clip = model.model.norm.weight, model.cfg.sam, model.cfg.clip
+    widths = [sam.width, int(sam.width * sam.mlp_ratio), sam.width // sam.heads, sam.neck_channels,
+              *sam.downsample_channels, clip.width, int(clip.width * clip.mlp_ratio), clip.width // clip.heads,
+              model.cfg.text.hidden_size]  # fmt: skip
+    return (
+        weight.device.type == "cpu"
+        and weight.dtype == torch.float32
+        and sam.width <= MOST_WIDTH
+        and all(width % WIDTH == 0 for width in widths)
+        and sam.downsample_channels[1] == clip.width
+    )
+
+
+class CompiledVision:
+    """One page's views -> its visual tokens in prompt order, (n, hidden). May be called by several threads.
+
+    The weights are copied: make a new one after an update of the model.
+    """
+
+    def __init__(self, model: OcrModel) -> None:
+        self.model, self._views, self._own = model, dict[int, View](), local()
+        self._matrices: list[np.ndarray] = []
+        self._vectors: list[np.ndarray] = []
+        body, sam, clip = model.model, model.cfg.sam, model.cfg.clip
+        towers = body.sam_model, body.vision_model
+        neck = cast(nn.Sequential, towers[0].neck)
+        convolutions = [cast(nn.Conv2d, c) for c in (neck[0], neck[2], towers[0].net_2, towers[0].net_3)]
+        self.sizes = Sizes(
+            sam.width, int(sam.width * sam.mlp_ratio), sam.heads, sam.patch_size, sam.neck_channels,
+            *sam.downsample_channels, clip.width, int(clip.width * clip.mlp_ratio), clip.heads,
+            model.cfg.text.hidden_size,
+        )  # fmt: skip
+        self.starts = Starts(
+            self._convolution(towers[0].patch_embed.proj),
+            np.array([self._sam_layer(cast(SamBlock, block)) for block in towers[0].blocks]),
+            np.array([self._convolution(c) for c in convolutions]),
+            np.array([self._norm(neck[i]) for i in (1, 3)]),
+            np.array([self._clip_layer(cast(ClipLayer, layer)) for layer in towers[1].transformer.layers]),
+            self._norm(towers[1].pre_layrnorm),
+            self._linear(body.projector.layers),
+        )
+        self.matrices, self.vectors = np.concatenate(self._matrices), np.concatenate(self._vectors)
+        self._matrices, self._vectors = [], []
+
+    @torch.inference_mode()
+    def __call__(self, page: PageViews) -> Tensor:
+        whole = self.encode(page.global_view[None])[0]
+        tiles = self.encode(page.tiles) if page.grid is not None else whole[:0]
+        return self.model.arrange(tiles, whole, page.grid)
+
+    def encode(self, pixels: Tensor) -> Tensor:
+        """Views of one size (B, 3, S, S) -> (B, cells, hidden)."""
+        view = self.view(pixels.shape[-1] // self.sizes.patch)
+        cells = view.clip_base.shape[0] // self.sizes.clip_width - 1
+        flat = pixels.movedim(-3, -1).contiguous().numpy()  # no copy of what engines make
+        out = np.empty((pixels.shape[0], cells, self.sizes.out), np.float32)
+        for item, tokens in zip(flat, out, strict=True):
+            see(item.reshape(-1), self.matrices, self.vectors, self.starts, self.sizes, view,
+                self._buffers(view, cells), tokens.reshape(-1))  # fmt: skip
+        return torch.from_numpy(out)
+
+    def _buffers(self, view: View, cells: int) -> Buffers:
+        """This thread's own for a size."""
+        kept = self._own.__dict__.setdefault("buffers", {})
+        if view.side not in kept:
+            kept[view.side] = buffers(view.side, self.sizes, view.windows, view.window, cells + 1)
+        return kept[view.side]
+
+    @torch.no_grad()
+    def view(self, side: int) -> View:
+        """What a view of ``side`` by ``side`` patches needs."""
+        if side not in self._views:
+            self._views[side] = self._view(side)
+        return self._views[side]
+
+    def _view(self, side: int) -> View:
+        sam, clip, z = self.model.model.sam_model, self.model.model.vision_model, self.sizes
+        bias = cast(nn.Conv2d, sam.patch_embed.proj).bias
+        base = resize_grid(sam.pos_embed, (side, side)).reshape(-1, z.width) + cast(Tensor, bias)
+        cells = ((side + 1) // 2 + 1) // 2
+        table = clip.embeddings.position_embedding.weight
+        stored = table[1:].view(1, clip.embeddings.side, clip.embeddings.side, -1)
+        grid = resize_grid(stored, (cells, cells)).reshape(-1, z.clip_width)
+        clip_base = torch.cat([table[:1] + clip.embeddings.class_embedding, grid])
+        blocks = [cast(SamBlock, block) for block in sam.blocks]
+        window = max(block.window for block in blocks)
+        across = -(-side // window) if window else 0
+        i, j = np.divmod(np.arange(side * side), side)
+        w = max(window, 1)
+        order = ((i // w * across + j // w) * w + i % w) * w + j % w
+        near: list[np.ndarray] = []
+        starts: list[int] = []
+        for block in blocks:
+            for distances in (block.attn.rel_pos_h, block.attn.rel_pos_w):
+                starts.append(sum(table.size for table in near))
+                near += map(_packed, relative_positions(block.window or side, distances))
+        return View(
+            side, base.detach().reshape(-1).numpy().copy(), clip_base.detach().reshape(-1).numpy().copy(),
+            np.concatenate(near), np.array(starts).reshape(-1, 2), order.astype(np.int64), across * across, window,
+        )  # fmt: skip
+
+    def _sam_layer(self, block: SamBlock) -> list[int]:
+        norms = self._norm(block.norm1), self._norm(block.norm2)
+        parts = block.attn.qkv, block.attn.proj, block.mlp.lin1, block.mlp.lin2
+        return [*norms, *map(self._linear, parts), int(block.window == 0)]
+
+    def _clip_layer(self, layer: ClipLayer) -> list[int]:
+        norms = self._norm(layer.layer_norm1), self._norm(layer.layer_norm2)
+        parts = layer.self_attn.qkv_proj, layer.self_attn.out_proj, layer.mlp.fc1, layer.mlp.fc2
+        return [*norms, *map(self._linear, parts), 1]
+
+    def _linear(self, linear: nn.Module) -> int:
+        """The bias is one more input's weights."""
+        weight, bias = cast(nn.Linear, linear).weight, cast(nn.Linear, linear).bias
+        return self._matrix(torch.cat([weight, bias[:, None]], dim=1))
+
+    def _convolution(self, convolution: nn.Module) -> int:
+        return self._matrix(cast(nn.Conv2d, convolution).weight.permute(0, 2, 3, 1).flatten(1))
+
+    def _matrix(self, weight: Tensor) -> int:
+        at = sum(part.size for part in self._matrices)
+        self._matrices.append(_packed(weight))
+        return at
+
+    def _norm(self, module: nn.Module) -> int:
+        at, norm = sum(part.size for part in self._vectors), cast(nn.LayerNorm, module)
+        self._vectors += [part.detach().numpy() for part in (norm.weight, norm.bias)]
+        return at
+
+
+def _packed(weight: Tensor) -> np.ndarray:
+    weight = weight.detach()
+    flat = np.empty(panels.size(weight), np.float32)
+    panels.pack(weight, flat)
+    return flat

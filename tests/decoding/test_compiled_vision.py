@@ -1,0 +1,85 @@
+"""The compiled towers against the model's own modules, and what a page's tokens may not depend on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from jocr.decoding.vision_kernels import STRIP
+from jocr.decoding.vision_weights import CompiledVision, fits
+from jocr.model.config import ClipConfig, SamConfig
+from jocr.model.ocr import OcrModel, PageViews
+from tests.decoding.models import TEXT, VISION, tiny_model
+from tests.model.tiny_model import scatter
+
+SMALL = replace(
+    VISION, text=replace(TEXT, vocab_size=262),
+    sam=SamConfig(width=64, layers=3, heads=2, image_size=128, window_size=3, global_attn_indexes=(1,),
+                  neck_channels=32, downsample_channels=(96, 64)),
+    clip=ClipConfig(width=64, layers=2, heads=1, image_size=32, patch_size=4),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model() -> OcrModel:
+    made = OcrModel(SMALL).eval()
+    scatter(made.model.sam_model, 1)
+    scatter(made.model.vision_model, 2)
+    scatter(made.model.projector, 3)
+    return made
+
+
+def pixels(side: int, count: int) -> Tensor:
+    return torch.rand(count, 3, side, side, generator=torch.Generator().manual_seed(side)) * 2 - 1
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("side", [32, 64, 80, 128, 144])
+def test_the_same_tokens_as_the_modules(model: OcrModel, side: int) -> None:
+    """Windows of 3 are padded at every size but 9 x 9; positions are resampled but at 128 px; 81 keys fill no panel."""
+    assert fits(model)
+    vision, x = CompiledVision(model), pixels(side, 2)
+    torch.testing.assert_close(vision.encode(x), model.encode(x), rtol=1e-4, atol=2e-4)
+
+
+@torch.inference_mode()
+def test_a_page_of_tiles_in_its_order(model: OcrModel) -> None:
+    page = PageViews(pixels(128, 1)[0], pixels(64, 6), (3, 2))
+    torch.testing.assert_close(CompiledVision(model)(page), model.encode_page(page), rtol=1e-4, atol=2e-4)
+    alone = PageViews(pixels(128, 1)[0], torch.empty(0, 3, 64, 64), None)
+    torch.testing.assert_close(CompiledVision(model)(alone), model.encode_page(alone), rtol=1e-4, atol=2e-4)
+
+
+def test_a_view_gives_the_same_bits_beside_others_in_threads_and_in_another_layout(model: OcrModel) -> None:
+    vision, x = CompiledVision(model), pixels(128, 6)
+    want = vision.encode(x)
+    for layout in (x, x.contiguous(memory_format=torch.channels_last)):
+        assert all(torch.equal(vision.encode(view[None])[0], tokens) for view, tokens in zip(layout, want, strict=True))
+    with ThreadPoolExecutor(2) as threads:
+        assert all(torch.equal(got, want) for got in threads.map(vision.encode, [x] * 6))
+
+
+@torch.inference_mode()
+def test_every_weight_is_read(model: OcrModel) -> None:
+    page = pixels(128, 1)
+    want = CompiledVision(model).encode(page)
+    body = model.model
+    unread = {"vision_model.embeddings.patch_embedding.weight"}
+    for part in ("sam_model", "vision_model", "projector"):
+        for name, weight in getattr(body, part).named_parameters():
+            kept = weight.clone()
+            weight.add_(torch.randn_like(weight))
+            changed = not torch.equal(CompiledVision(model).encode(page), want)
+            weight.copy_(kept)
+            bias_of_keys = name.endswith("qkv.bias")  # part of it falls out of the softmax, not all
+            assert changed or f"{part}.{name}" in unread or bias_of_keys, name
+
+
+def test_only_small_fp32_towers_of_whole_panels() -> None:
+    assert not fits(tiny_model(1, 0.6, VISION))
+    assert not fits(OcrModel(SMALL).bfloat16())
+    assert STRIP % 6 == 0  # the kernel's rows at a time
