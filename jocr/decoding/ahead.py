@@ -15,6 +15,7 @@ import torch
 
 from jocr.decoding.cache import SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
+from jocr.decoding.helping import Help
 from jocr.decoding.scheduler import Job, fill
 from jocr.records import PageInput
 
@@ -76,11 +77,13 @@ class Ahead(Iterator[Job]):
 
     Args:
         fill: what is done to a job that is ready while nobody waits for it.
+        help: how the caller's thread waits for a job: by doing pieces of it.
     """
 
     def __init__(self, pages: Iterator[PageInput], prepare: Prepare, thread: ThreadPoolExecutor,
-                 fill: Fill = lambda job: job) -> None:  # fmt: skip
+                 fill: Fill | None = None, help: Help | None = None) -> None:  # fmt: skip
         self._pages, self._prepare, self._thread, self._fill = pages, prepare, thread, fill
+        self._help = help or Help()
         self._next: Future[Job | None] | None = None
         self._begun = self._awaited = False
 
@@ -94,6 +97,7 @@ class Ahead(Iterator[Job]):
             self._start()
         while self._next is not None:
             self._awaited = True
+            self._help.wait(self._next)
             job = self._next.result()
             self._start()
             if job is not None:
@@ -114,4 +118,4 @@ class Ahead(Iterator[Job]):
 
     def _make(self, page: PageInput) -> Job | None:
         job = self._prepare(page)
-        return job if job is None or self._awaited else self._fill(job)
+        return job if job is None or self._fill is None or self._awaited else self._fill(job)

@@ -14,6 +14,7 @@ from torch import Tensor
 from jocr.model.config import TextConfig
 
 GRAIN = 256  # positions; capacity grows in multiples of this
+PANEL = 32  # positions: the columns of the compiled kernel's panels
 
 
 class SlotCache:
@@ -22,8 +23,9 @@ class SlotCache:
     Attributes:
         pages: how many are decoded at a time; ``slots`` are one more after ``add_spare``.
         lock: held while the storage grows. Another thread that writes to a slot of its own holds it too.
-        k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's. Of the memory under
-            ``k``, capacity is the innermost dimension where ``transposed``.
+        k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's. Where ``transposed``,
+            keys stand in panels of PANEL positions: (layers + 1, slots, heads, capacity / PANEL, head_dim, PANEL). A
+            page reads them from one end to the other, and writes a key into neighbouring lines.
         hidden: (slots, capacity, H), the verifier's post-norm state of every position.
     """
 
@@ -38,12 +40,8 @@ class SlotCache:
         cfg = self.cfg
         shape = (cfg.num_hidden_layers + 1, self.slots, cfg.num_attention_heads)
         self.capacity = capacity
-        self.k = (
-            self._empty(*shape, cfg.head_dim, capacity)
-            if self.transposed
-            else self._empty(*shape, capacity, cfg.head_dim)
-        )
-        self.k = self.k.transpose(-1, -2) if self.transposed else self.k
+        lines = (capacity // PANEL, cfg.head_dim, PANEL) if self.transposed else (capacity, cfg.head_dim)
+        self.k = self._empty(*shape, *lines)
         self.v = self._empty(*shape, capacity, cfg.head_dim)
         self.hidden = self._empty(self.slots, capacity, cfg.hidden_size)
 
@@ -57,7 +55,13 @@ class SlotCache:
         with self.lock:
             k, v, hidden, old = self.k, self.v, self.hidden, self.capacity
             self._allocate(max(-(-length // GRAIN) * GRAIN, min(2 * old, self.cfg.max_position_embeddings)))
-            self.k[:, :, :, :old], self.v[:, :, :, :old], self.hidden[:, :old] = k, v, hidden
+            self.k[:, :, :, : k.shape[3]], self.v[:, :, :, :old], self.hidden[:, :old] = k, v, hidden
+
+    def clear(self, length: int) -> None:
+        """Zeros in at least the first ``length`` positions of every slot."""
+        self.k[:, :, :, : -(-length // PANEL) if self.transposed else length] = 0
+        self.v[:, :, :, :length] = 0
+        self.hidden[:, :length] = 0
 
     def add_spare(self) -> None:
         """One more slot, for a page that is made ready while ``pages`` others run. What is stored is lost."""

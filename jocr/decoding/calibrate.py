@@ -20,9 +20,7 @@ def calibrate(steps: Steps, costs: Costs, vocab: int, page_counts: Iterable[int]
     """Time rounds in which none, one and all of so many scratch pages draft, 1 and 5 deep. No page may be running."""
     cache, random = steps.cache, Random(0)
     cache.reserve(START + ROUNDS * (MAX_DEPTH + 1) + 1)
-    for part in (cache.k, cache.v):
-        part[:, :, :, :START] = 0
-    cache.hidden[:, :START] = 0
+    cache.clear(START)
 
     def seconds(depths: Sequence[int], most: int) -> float:
         """Of one round."""

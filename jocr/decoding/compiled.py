@@ -2,7 +2,7 @@
 
 Everything works on flat arrays: ``w`` the weights (see ``compiled_weights``), ``c`` the cache, ``s`` the scratch
 memory, ``t`` the team. Rows of any pages stand one after another; row r is token ``tokens[r]`` of slot ``slots[r]`` at
-position ``places[r]``. Keys are stored transposed, (head_dim, capacity) a head, so that scores and the weighted sum of
+position ``places[r]``. Keys are stored transposed, in panels of 32 positions, so that scores and the weighted sum of
 values are the same matrix kernel as the linear layers.
 
 A thread of a team computes its own heads and its own panels of every matrix. Norms are computed by each for itself.
@@ -18,7 +18,7 @@ from numba import njit
 from jocr.decoding.kernels import ADD, LINE, MOST_ROWS, NONE, ROW, SET, WIDTH, keep_apart, product, widen
 from jocr.decoding.products import multiply, span
 from jocr.decoding.team import barrier, share
-from jocr.decoding.vector_math import argmax, rms_norm, rotate_half, softmax
+from jocr.decoding.vector_math import argmax, rms_norm, rotate_half, softmax, spread
 
 Dims = namedtuple("Dims", "hidden layers heads head_dim vocab dense experts chosen routed shared renorm scale eps")
 """Sizes: ``dense``, ``routed``, ``shared`` are MLP widths; ``renorm`` 0 or 1; ``scale`` of the routed experts."""
@@ -89,17 +89,17 @@ def store_kv(layer, qkv, rows, slots, places, d, c, t):
     dim, inner, scale = d.head_dim, d.heads * d.head_dim, np.float32(1.0 / np.sqrt(d.head_dim))
     first, end = share(d.heads, t)
     for r in range(rows):
-        cos, sin = c.cos[places[r]], c.sin[places[r]]
+        place = places[r]
+        cos, sin, lane = c.cos[place], c.sin[place], place // WIDTH * WIDTH * dim + place % WIDTH
         for h in range(first, end):
             q = r * 3 * inner + h * dim
             key, value = q + inner, q + 2 * inner
             rotate_half(qkv[q : q + dim], cos, sin, scale)
             rotate_half(qkv[key : key + dim], cos, sin, np.float32(1.0))
             base = ((layer * c.slots + slots[r]) * d.heads + h) * dim * c.capacity
-            for i in range(dim):
-                c.k[base + i * c.capacity + places[r]] = qkv[key + i]
-            base += places[r] * dim
-            c.v[base : base + dim] = qkv[value : value + dim]
+            spread(qkv[key : key + dim], c.k[base + lane : base + lane + dim * WIDTH], WIDTH)
+            base += place * dim
+            spread(qkv[value : value + dim], c.v[base : base + dim], 1)
 
 
 @njit(cache=True)
@@ -117,7 +117,7 @@ def attend(layer, qkv, rows, slots, places, d, c, scores, out, t):
         for h in range(first, last):
             base = ((layer * c.slots + slots[r]) * d.heads + h) * dim * ld
             at = 3 * r * inner + h * dim
-            product(qkv, at, 3 * inner, n, c.k, base, ld, LINE, pad(end) // WIDTH, dim, scores, NONE, ld, SET)
+            product(qkv, at, 3 * inner, n, c.k, base, LINE, dim * WIDTH, pad(end) // WIDTH, dim, scores, NONE, ld, SET)
             for i in range(n):
                 line, seen = i * ld, end - n + 1 + i
                 softmax(scores[line : line + seen])

@@ -150,7 +150,7 @@ class CompiledSteps:
         d, cache = self.dims, self.cache
         self.rows, self.chosen, self._keys = rows, chosen, cache.k
         cos, sin = rotary_table(cache.capacity, d.head_dim, self.model.cfg.text.rope_theta)
-        keys, values, states = (t.view(-1).numpy() for t in (cache.k.transpose(-1, -2), cache.v, cache.hidden))
+        keys, values, states = (t.view(-1).numpy() for t in (cache.k, cache.v, cache.hidden))
         self._cache = Cache(keys, values, states, cache.slots, cache.capacity, cos.numpy(), sin.numpy())
         inner = d.heads * d.head_dim
 

@@ -31,9 +31,10 @@ Sizes = namedtuple("Sizes", "width hidden heads patch neck first second clip_wid
 Starts = namedtuple("Starts", "patch sam neck norms clip pre projector")
 """Where weights start: ``sam`` and ``clip`` are (layers, 7), ``neck`` the four convolutions, ``norms`` the neck's."""
 
-View = namedtuple("View", "side base clip_base near starts order windows window")
+View = namedtuple("View", "side base clip_base near starts order windows window cells")
 """What depends on a view's size: patches a side; positions (and the first bias) for the rows of either tower; tables
-of relative positions and their starts; for a windowed layer, where each row goes, how many windows, their side."""
+of relative positions and their starts; for a windowed layer, where each row goes, how many windows, their side; tokens
+that come out."""
 
 Buffers = namedtuple("Buffers", "x a qkv mixed wide turned queries keys scores patch padded cells both")
 """Memory for one view."""

@@ -86,9 +86,8 @@ class TorchDecoder:
             return None
         if self._prefiller is None and isinstance(self.steps, CompiledSteps):
             self._prefiller = Prefiller(self.steps)
-        if self._prefiller is None:
-            return Ahead(pages, prepare, self.encoder)
-        return Ahead(pages, prepare, self.encoder, partial(self._prefiller.fill, lambda: scheduler.drafted))
+        fill = partial(self._prefiller.fill, lambda: scheduler.drafted) if self._prefiller else None
+        return Ahead(pages, prepare, self.encoder, fill, getattr(self.encode, "help", None))
 
     def warm_up(self) -> None:
         """Measure round costs where depth is chosen live and none are known yet. Done by the first ``decode``."""

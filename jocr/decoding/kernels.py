@@ -62,7 +62,7 @@ def _codegen(rows: int, panels: int) -> Any:
             weights = [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
             for start, row in zip(starts, sums, strict=True):
                 value = builder.load(builder.gep(x, [builder.add(start, loop.index)], inbounds=True))
-                wide = _broadcast(builder, value)
+                wide = _splat(builder, value)
                 for place, weight in zip(row, weights, strict=True):
                     builder.store(builder.call(_fma(builder), [wide, weight, builder.load(place)]), place)
         _finish(builder, out, out_at, out_ld, add, sums)
@@ -125,7 +125,7 @@ def _load(builder: Any, base: Any, at: Any, half: int) -> Any:
     return builder.load(_pointer(builder, base, builder.add(at, LONG(half * LANES))), align=4)
 
 
-def _broadcast(builder: Any, value: Any) -> Any:
+def _splat(builder: Any, value: Any) -> Any:
     one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, INT(0))
     zeros = ir.Constant(INTS, [0] * LANES)
     return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
@@ -191,6 +191,31 @@ def product(x, x_at, x_ld, rows, w, w_at, w_ld, w_panel, panels, depth, out, out
                 _one(x, xr, x_ld, w, wp, w_ld, w_panel, depth, out, o, out_ld, add)
             r += n
         p += 1
+
+
+@intrinsic
+def largest(typingctx: Any, x: Any, count: Any) -> Any:
+    """The largest of the first ``count`` elements of a fp32 array, one at least. (The compiler leaves such a loop as it
+    is.)"""
+
+    def emit(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        data, whole = _data(context, builder, sig.args[0], args[0]), builder.udiv(args[1], LONG(LANES))
+        first = builder.load(data)
+        wide, one = (cgutils.alloca_once_value(builder, start) for start in (_splat(builder, first), first))
+        with cgutils.for_range(builder, whole) as loop:
+            _keep_larger(builder, wide, _load(builder, data, builder.mul(loop.index, LONG(LANES)), 0))
+        for lane in range(LANES):
+            _keep_larger(builder, one, builder.extract_element(builder.load(wide), INT(lane)))
+        with cgutils.for_range_slice(builder, builder.mul(whole, LONG(LANES)), args[1], LONG(1)) as (i, _):
+            _keep_larger(builder, one, builder.load(builder.gep(data, [i], inbounds=True)))
+        return builder.load(one)
+
+    return types.float32(x, types.int64), emit
+
+
+def _keep_larger(builder: Any, place: Any, value: Any) -> None:
+    old = builder.load(place)
+    builder.store(builder.select(builder.fcmp_ordered(">", value, old), value, old), place)
 
 
 @intrinsic

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from jocr.decoding.kernels import keep_apart
+from jocr.decoding.kernels import keep_apart, largest
 
 LOG2E = np.float32(1.4426950408889634)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
@@ -59,9 +59,7 @@ def rms_norm(x, weight, eps, out):
 def softmax(x):
     """In place, one row."""
     keep_apart()
-    top = x[0]
-    for i in range(x.shape[0]):
-        top = max(top, x[i])
+    top = largest(x, x.shape[0])
     total = ZERO
     for i in range(x.shape[0]):
         x[i] = exp_one(x[i] - top)
@@ -100,12 +98,18 @@ def rotate_half(x, cos, sin, scale):
         x[half + i] = b * cos[i] + a * sin[i]
 
 
+@njit(cache=True, inline="always")
+def spread(x, out, apart):
+    """x to every ``apart``-th place of ``out``. (On slices: an index that might be negative is looked at each time.)"""
+    for i in range(x.shape[0]):
+        out[i * apart] = x[i]
+
+
 @njit(cache=True)
 def argmax(x):
     """Index of the largest element, the first among equals."""
     keep_apart()
-    best = 0
-    for i in range(1, x.shape[0]):
-        if x[i] > x[best]:
-            best = i
+    top, best = largest(x, x.shape[0]), 0
+    while x[best] < top:
+        best += 1
     return best

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from jocr.decoding import panels
 from jocr.decoding.compiled_vision import Buffers, Sizes, Starts, View, buffers, see
+from jocr.decoding.helping import Help
 from jocr.decoding.kernels import WIDTH
 from jocr.model.clip import ClipLayer
 from jocr.model.ocr import OcrModel, PageViews
@@ -36,13 +37,15 @@ def fits(model: OcrModel) -> bool:
 
 
 class CompiledVision:
-    """One page's views -> its visual tokens in prompt order, (n, hidden). May be called by several threads.
+    """One page's views -> its visual tokens in prompt order, (n, hidden). May be called by several threads; one that
+    waits for another's page may take views of it (``help``).
 
     The weights are copied: make a new one after an update of the model.
     """
 
     def __init__(self, model: OcrModel) -> None:
         self.model, self._views, self._own = model, dict[int, View](), local()
+        self.help = Help()
         self._matrices: list[np.ndarray] = []
         self._vectors: list[np.ndarray] = []
         body, sam, clip = model.model, model.cfg.sam, model.cfg.clip
@@ -68,26 +71,33 @@ class CompiledVision:
 
     @torch.inference_mode()
     def __call__(self, page: PageViews) -> Tensor:
-        whole = self.encode(page.global_view[None])[0]
-        tiles = self.encode(page.tiles) if page.grid is not None else whole[:0]
-        return self.model.arrange(tiles, whole, page.grid)
+        whole, tiles = self.encode(page.global_view[None], page.tiles)
+        return self.model.arrange(tiles, whole[0], page.grid)
 
-    def encode(self, pixels: Tensor) -> Tensor:
-        """Views of one size (B, 3, S, S) -> (B, cells, hidden)."""
-        view = self.view(pixels.shape[-1] // self.sizes.patch)
-        cells = view.clip_base.shape[0] // self.sizes.clip_width - 1
-        flat = pixels.movedim(-3, -1).contiguous().numpy()  # no copy of what engines make
-        out = np.empty((pixels.shape[0], cells, self.sizes.out), np.float32)
-        for item, tokens in zip(flat, out, strict=True):
-            see(item.reshape(-1), self.matrices, self.vectors, self.starts, self.sizes, view,
-                self._buffers(view, cells), tokens.reshape(-1))  # fmt: skip
-        return torch.from_numpy(out)
+    def encode(self, *batches: Tensor) -> list[Tensor]:
+        """Batches of views of one size each, (B, 3, S, S) -> (B, cells, hidden)."""
+        views = [self.view(pixels.shape[-1] // self.sizes.patch) for pixels in batches]
+        outs = [np.empty((len(pixels), view.cells, self.sizes.out), np.float32)
+                for pixels, view in zip(batches, views, strict=True)]  # fmt: skip
+        items = [
+            (item, view, tokens)
+            for pixels, view, out in zip(batches, views, outs, strict=True)
+            for item, tokens in zip(pixels.movedim(-3, -1).contiguous().numpy(), out, strict=True)
+        ]  # no copy of the pixels that engines make
 
-    def _buffers(self, view: View, cells: int) -> Buffers:
+        def encode(i: int) -> None:
+            item, view, tokens = items[i]
+            see(item.reshape(-1), self.matrices, self.vectors, self.starts, self.sizes, view, self._buffers(view),
+                tokens.reshape(-1))  # fmt: skip
+
+        self.help.share(len(items), encode)
+        return [torch.from_numpy(out) for out in outs]
+
+    def _buffers(self, view: View) -> Buffers:
         """This thread's own for a size."""
         kept = self._own.__dict__.setdefault("buffers", {})
         if view.side not in kept:
-            kept[view.side] = buffers(view.side, self.sizes, view.windows, view.window, cells + 1)
+            kept[view.side] = buffers(view.side, self.sizes, view.windows, view.window, view.cells + 1)
         return kept[view.side]
 
     @torch.no_grad()
@@ -121,6 +131,7 @@ class CompiledVision:
         return View(
             side, base.detach().reshape(-1).numpy().copy(), clip_base.detach().reshape(-1).numpy().copy(),
             np.concatenate(near), np.array(starts).reshape(-1, 2), order.astype(np.int64), across * across, window,
+            cells**2,
         )  # fmt: skip
 
     def _sam_layer(self, block: SamBlock) -> list[int]:

@@ -43,7 +43,7 @@ def test_the_same_tokens_as_the_modules(model: OcrModel, side: int) -> None:
     """Windows of 3 are padded at every size but 9 x 9; positions are resampled but at 128 px; 81 keys fill no panel."""
     assert fits(model)
     vision, x = CompiledVision(model), pixels(side, 2)
-    torch.testing.assert_close(vision.encode(x), model.encode(x), rtol=1e-4, atol=2e-4)
+    torch.testing.assert_close(vision.encode(x)[0], model.encode(x), rtol=1e-4, atol=2e-4)
 
 
 @torch.inference_mode()
@@ -56,24 +56,26 @@ def test_a_page_of_tiles_in_its_order(model: OcrModel) -> None:
 
 def test_a_view_gives_the_same_bits_beside_others_in_threads_and_in_another_layout(model: OcrModel) -> None:
     vision, x = CompiledVision(model), pixels(128, 6)
-    want = vision.encode(x)
+    want = vision.encode(x)[0]
     for layout in (x, x.contiguous(memory_format=torch.channels_last)):
-        assert all(torch.equal(vision.encode(view[None])[0], tokens) for view, tokens in zip(layout, want, strict=True))
+        assert all(
+            torch.equal(vision.encode(view[None])[0][0], tokens) for view, tokens in zip(layout, want, strict=True)
+        )
     with ThreadPoolExecutor(2) as threads:
-        assert all(torch.equal(got, want) for got in threads.map(vision.encode, [x] * 6))
+        assert all(torch.equal(got, want) for (got,) in threads.map(vision.encode, [x] * 6))
 
 
 @torch.inference_mode()
 def test_every_weight_is_read(model: OcrModel) -> None:
     page = pixels(128, 1)
-    want = CompiledVision(model).encode(page)
+    want = CompiledVision(model).encode(page)[0]
     body = model.model
     unread = {"vision_model.embeddings.patch_embedding.weight"}
     for part in ("sam_model", "vision_model", "projector"):
         for name, weight in getattr(body, part).named_parameters():
             kept = weight.clone()
             weight.add_(torch.randn_like(weight))
-            changed = not torch.equal(CompiledVision(model).encode(page), want)
+            changed = not torch.equal(CompiledVision(model).encode(page)[0], want)
             weight.copy_(kept)
             bias_of_keys = name.endswith("qkv.bias")  # part of it falls out of the softmax, not all
             assert changed or f"{part}.{name}" in unread or bias_of_keys, name
