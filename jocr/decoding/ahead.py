@@ -1,4 +1,4 @@
-"""One page made ready on a thread of its own while others decode: on two cores vision then costs a page no time.
+"""Pages made ready on a thread of its own while others decode: on two cores vision then costs a page no time.
 
 Small models decode on one thread and spend about as long before a page's first token as after it. While nobody waits
 for the page, that thread reads its prompt too (``Prefiller``).
@@ -7,6 +7,7 @@ for the page, that thread reads its prompt too (``Prefiller``).
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +19,8 @@ from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.helping import Help
 from jocr.decoding.scheduler import Job, fill
 from jocr.records import PageInput
+
+AHEAD = 2  # pages: with one, a page of many views and little text before it would be waited for
 
 Prepare = Callable[[PageInput], Job | None]
 """Makes a page ready; None where it cannot be, which the maker has noted."""
@@ -41,7 +44,7 @@ def encoder_thread(cores: int) -> ThreadPoolExecutor:
 
 
 class Prefiller:
-    """Reads a page's prompt into the cache's spare slot, on another thread than the one that decodes.
+    """Reads a page's prompt into a spare slot of the cache, on another thread than the one that decodes.
 
     The rows' results are the same on either thread: the same compiled code reads them.
 
@@ -57,7 +60,7 @@ class Prefiller:
         be read, which that thread will find out and report.
         """
         cache = self.steps.cache
-        if job.stopper.stop is not None or cache.slots == cache.pages:
+        if job.stopper.stop is not None or cache.slots < cache.pages + AHEAD:
             return job
         slot = cache.lease()
         try:
@@ -71,7 +74,7 @@ class Prefiller:
 
 
 class Ahead(Iterator[Job]):
-    """Jobs in the order of ``pages``. While one is out, the next is in the works; no more than that is held.
+    """Jobs in the order of ``pages``. While one is out, the next ``AHEAD`` are in the works; no more than that is held.
 
     ``pages`` is read by the caller's thread.
 
@@ -84,38 +87,44 @@ class Ahead(Iterator[Job]):
                  fill: Fill | None = None, help: Help | None = None) -> None:  # fmt: skip
         self._pages, self._prepare, self._thread, self._fill = pages, prepare, thread, fill
         self._help = help or Help()
-        self._next: Future[Job | None] | None = None
-        self._begun = self._awaited = False
+        self._made: deque[Future[Job | None]] = deque()
+        self._begun = self._ended = False
+        self._given = self._wanted = 0  # jobs handed out; jobs asked for
 
     def ready(self) -> bool:
         """Whether asking for the next job would not wait for its preparation."""
-        return self._begun and (self._next is None or self._next.done())
+        return self._begun and (not self._made or self._made[0].done())
 
     def __next__(self) -> Job:
-        if not self._begun:
-            self._begun = True
-            self._start()
-        while self._next is not None:
-            self._awaited = True
-            self._help.wait(self._next)
-            job = self._next.result()
+        self._begun = True
+        self._start()
+        while self._made:
+            self._wanted = self._given + 1
+            self._help.wait(self._made[0])
+            job = self._made.popleft().result()
+            self._given += 1
             self._start()
             if job is not None:
                 return job
         raise StopIteration
 
     def close(self, cache: SlotCache) -> None:
-        """Give back the slot of a page that nobody will ask for any more."""
-        left, self._next = self._next, None
-        job = left.result() if left is not None and not left.cancel() else None
-        if job is not None and job.filled is not None:
-            cache.release(job.filled.slot)
+        """Give back the slots of pages that nobody will ask for any more."""
+        self._ended = True
+        while self._made:
+            left = self._made.pop()
+            job = None if left.cancel() else left.result()
+            if job is not None and job.filled is not None:
+                cache.release(job.filled.slot)
 
     def _start(self) -> None:
-        page = next(self._pages, None)
-        self._awaited = False
-        self._next = None if page is None else self._thread.submit(self._make, page)
+        while not self._ended and len(self._made) < AHEAD:
+            page = next(self._pages, None)
+            if page is None:
+                self._ended = True
+            else:
+                self._made.append(self._thread.submit(self._make, page, self._given + len(self._made) + 1))
 
-    def _make(self, page: PageInput) -> Job | None:
+    def _make(self, page: PageInput, number: int) -> Job | None:
         job = self._prepare(page)
-        return job if job is None or self._fill is None or self._awaited else self._fill(job)
+        return job if job is None or self._fill is None or self._wanted >= number else self._fill(job)

@@ -21,7 +21,7 @@ class SlotCache:
     """Storage for ``slots`` pages of up to ``capacity`` positions.
 
     Attributes:
-        pages: how many are decoded at a time; ``slots`` are one more after ``add_spare``.
+        pages: how many are decoded at a time; ``slots`` are more after ``add_spare``.
         lock: held while the storage grows. Another thread that writes to a slot of its own holds it too.
         k, v: (layers + 1, slots, heads, capacity, head_dim); the last layer is the draft block's. Where ``transposed``,
             keys stand in panels of PANEL positions: (layers + 1, slots, heads, capacity / PANEL, head_dim, PANEL). A
@@ -63,10 +63,10 @@ class SlotCache:
         self.v[:, :, :, :length] = 0
         self.hidden[:, :length] = 0
 
-    def add_spare(self) -> None:
-        """One more slot, for a page that is made ready while ``pages`` others run. What is stored is lost."""
-        self.free.insert(0, self.slots)
-        self.slots += 1
+    def add_spare(self, count: int) -> None:
+        """More slots, for pages that are made ready while ``pages`` others run. What is stored is lost."""
+        self.free[:0] = range(self.slots + count - 1, self.slots - 1, -1)
+        self.slots += count
         self._allocate(self.capacity)
 
     def lease(self) -> int:

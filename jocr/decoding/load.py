@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from jocr.decoding import packed
-from jocr.decoding.ahead import encoder_thread, spare_cores
+from jocr.decoding.ahead import AHEAD, encoder_thread, spare_cores
 from jocr.decoding.cache import GRAIN, SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.compiled_weights import Packed, fits, pack_model
@@ -133,7 +133,7 @@ def make_decoder(model: OcrModel, tokenizer: Tokenizer, processor: ProcessorConf
     steps = make_steps(model, batch, backend, weights)
     encoder = make_encoder(steps)
     if encoder is not None:
-        steps.cache.add_spare()
+        steps.cache.add_spare(AHEAD)
     info = EngineInfo(name, revision, engine_name(steps), str(weight.device), str(weight.dtype).removeprefix("torch."),
                       str(depth), steps.guarantee if depth else "exact")  # fmt: skip
     return TorchDecoder(

@@ -1,4 +1,4 @@
-"""The next page is made ready beside the ones that decode: one ahead, nobody waits for it, results stay the same."""
+"""The next page is made ready beside the ones that decode: two ahead, nobody waits for it, results stay the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from jocr.decoding.ahead import Ahead, Prefiller, encoder_thread
+from jocr.decoding.ahead import AHEAD, Ahead, Prefiller, encoder_thread
 from jocr.decoding.engine import TorchDecoder
 from jocr.decoding.load import make_decoder, make_encoder, make_steps
 from jocr.records import PageInput, Transcript
@@ -24,7 +24,7 @@ def decoder(batch: int, beside: bool = True) -> TorchDecoder:
     made.close()
     made.encoder = encoder_thread(1) if beside else None
     if beside and made.steps.cache.slots == batch:
-        made.steps.cache.add_spare()
+        made.steps.cache.add_spare(AHEAD)
     return made
 
 
@@ -42,7 +42,7 @@ def test_results_are_those_of_one_thread_and_broken_pages_cost_only_themselves()
         assert len(list(two.decode(pages))) == 5  # after its end it works without
 
 
-def test_one_page_is_made_ready_ahead_and_no_more() -> None:
+def test_so_many_pages_are_made_ready_ahead_and_no_more() -> None:
     engine, read, prepared = decoder(1), [], []
     plain = engine.prepare
 
@@ -57,7 +57,7 @@ def test_one_page_is_made_ready_ahead_and_no_more() -> None:
 
     engine.prepare = prepare  # type: ignore[method-assign]
     for ended, _ in enumerate(engine.decode(pages()), 1):
-        assert len(read) <= ended + 1
+        assert len(read) <= ended + AHEAD
     assert set(read) == {threading.get_ident()}
     assert len(prepared) == 6
     assert threading.get_ident() not in prepared
@@ -74,7 +74,9 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return job
 
     monkeypatch.setattr(Prefiller, "fill", noted)
-    monkeypatch.setattr(Ahead, "_make", lambda self, page: self._fill(job) if (job := self._prepare(page)) else None)
+    monkeypatch.setattr(
+        Ahead, "_make", lambda self, page, number: self._fill(job) if (job := self._prepare(page)) else None
+    )
     return seen
 
 
@@ -86,7 +88,7 @@ def test_prompts_read_by_the_encoders_thread_give_the_same_tokens(filled: list[b
     engine = decoder(batch)
     assert tokens(list(engine.decode(pages))) == want
     assert filled == [True] * 4
-    assert len(engine.steps.cache.free) == batch + 1
+    assert len(engine.steps.cache.free) == batch + AHEAD
     ended = list(engine.decode([replace(p, temperature=0.7, seed=3) for p in pages]))
     plain = decoder(batch, beside=False).decode([replace(p, temperature=0.7, seed=3) for p in pages])
     assert tokens(ended) == tokens(list(plain))
@@ -97,7 +99,7 @@ def test_a_page_that_nobody_asks_for_any_more_gives_its_slot_back(filled: list[b
     run = engine.decode([page(i) for i in range(4)])
     next(run)
     run.close()
-    assert sorted(engine.steps.cache.free) == [0, 1]
+    assert sorted(engine.steps.cache.free) == [0, 1, 2]
     assert len(list(engine.decode([page(0)]))) == 1
 
 
