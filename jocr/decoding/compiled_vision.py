@@ -15,6 +15,7 @@ from jocr.decoding.kernels import ADD, LANES, NONE, SET, WIDTH
 from jocr.decoding.vector_math import ONE, ZERO
 from jocr.decoding.vision_kernels import (
     STRIP,
+    add_to,
     attend_grid,
     convolve,
     gelu,
@@ -114,8 +115,7 @@ def _mix_grid(m, v, line, layer, z, view, b):
     times(b.mixed, ld, rows, m, line[OUT], c + 1, c, b.turned, c, SET)
     for r in range(n):
         start = view.order[r] * c
-        for i in range(c):
-            b.x[r * c + i] += b.turned[start + i]
+        add_to(b.x[r * c : r * c + c], b.turned[start : start + c])
 
 
 @njit(cache=True)
@@ -160,8 +160,7 @@ def _clip(cells, m, v, o, z, view, b):
     """SAM's features in ``b.cells`` through CLIP; its rows without the class token, and the features, to ``b.both``."""
     c, ld, n = z.clip_width, roomy(z.clip_width), cells + 1
     b.qkv[: n * c] = view.clip_base
-    for i in range(cells * c):
-        b.qkv[c + i] += b.cells[i]
+    add_to(b.qkv[c : n * c], b.cells[: cells * c])
     for r in range(n):
         layer_norm(b.qkv[r * c : r * c + c], v[o.pre : o.pre + c], v[o.pre + c : o.pre + 2 * c], CLIP_EPS,
                    b.x[r * c : r * c + c])  # fmt: skip

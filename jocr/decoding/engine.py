@@ -86,7 +86,7 @@ class TorchDecoder:
             return None
         if self._prefiller is None and isinstance(self.steps, CompiledSteps):
             self._prefiller = Prefiller(self.steps)
-        fill = partial(self._prefiller.fill, lambda: scheduler.drafted) if self._prefiller else None
+        fill = partial(self._prefiller.fill, lambda: scheduler.drafting_now) if self._prefiller else None
         return Ahead(pages, prepare, self.encoder, fill, getattr(self.encode, "help", None))
 
     def warm_up(self) -> None:

@@ -20,6 +20,7 @@ from jocr.decoding.steps import Steps
 from jocr.decoding.stopping import Stopper
 
 MOST_ROUNDS = 32  # between two looks at the pages: what the loop guard and the time limit may come late by
+LOOK = 64  # plain rounds in a row that are more than a policy's look at what they cost
 PAUSE = 0.02  # seconds of work between two such looks, where rounds are not quick
 
 
@@ -68,16 +69,13 @@ def fill(steps: Steps, job: Job, slot: int, prime: bool = False) -> Filled:
 
 
 class Scheduler:
-    """Decodes jobs with up to ``steps.cache.pages`` of them at a time.
-
-    ``drafted`` says whether pages draft at the moment: whether one that comes next probably will.
-    """
+    """Decodes jobs with up to ``steps.cache.pages`` of them at a time."""
 
     def __init__(self, steps: Steps, policy: DepthPolicy, drafting: bool, stats: Stats) -> None:
         self.steps, self.policy, self.drafting, self.stats = steps, policy, drafting, stats
         self.running: list[tuple[Job, PageState]] = []
         self.pace = PAUSE  # seconds of a round, lately
-        self.drafted = False
+        self._plain = LOOK  # rounds since one that drafted
 
     def run(self, jobs: Iterator[Job]) -> Iterator[Finished]:
         """Yield every job's result, in order of completion. ``jobs`` is pulled as room appears; where it can say that
@@ -97,6 +95,12 @@ class Scheduler:
             for _, page in self.running:
                 self.steps.cache.release(page.slot)
             self.running = []
+
+    @property
+    def drafting_now(self) -> bool:
+        """Whether pages draft at the moment, short looks at plain rounds apart: whether one that comes next probably
+        will."""
+        return self._plain < LOOK
 
     def _room(self) -> bool:
         return len(self.running) < self.steps.cache.pages
@@ -129,7 +133,7 @@ class Scheduler:
         pages = [page for _, page in self.running]
         most = 1 if filling else max(1, min(MOST_ROUNDS, int(PAUSE / self.pace)))
         plan = self._plan(pages, most)
-        self.drafted = any(plan.depths)
+        self._plain = 0 if any(plan.depths) else self._plain + plan.most
         far = [plan.most * (depth + 1) for depth in plan.depths]
         ends = [min(p.length + n, p.prompt + p.limit) for p, n in zip(pages, far, strict=True)]
         try:

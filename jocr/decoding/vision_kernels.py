@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from jocr.decoding.kernels import LANES, LINE, NONE, SET, WIDTH, keep_apart, product
-from jocr.decoding.vector_math import ONE, ZERO, exp_one, softmax
+from jocr.decoding.vector_math import ONE, ZERO, exp_one, softmax, spread
 
 STRIP = 48  # rows that go through a pair of products at once: their intermediate results stay in cache
 HALF, ROOT_HALF = np.float32(0.5), np.float32(0.5**0.5)
@@ -67,6 +67,18 @@ def quick_gelu(x):
         x[i] = x[i] / (ONE + exp_one(-QUICK * x[i]))
 
 
+@njit(cache=True, inline="always")
+def scaled(x, gain, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] * gain
+
+
+@njit(cache=True, inline="always")
+def add_to(out, x):
+    for i in range(x.shape[0]):
+        out[i] += x[i]
+
+
 @njit(cache=True)
 def times(x, ld, rows, w, at, ins, outs, out, out_ld, add):
     """out (+)= x @ W^T for a packed (outs, ins) matrix that starts at ``at``."""
@@ -90,7 +102,7 @@ def convolve(x, across, channels, kernel, stride, high, wide, w, at, outs, patch
             for j in range(wide):
                 for k in range(kernel):
                     start, to = ((i * stride + k) * across + j * stride) * channels, n * depth + k * line
-                    patch[to : to + line] = x[start : start + line]
+                    spread(x[start : start + line], patch[to : to + line], 1)
                 n += 1
         to = first * wide * outs
         product(patch, NONE, depth, n, w, at, LINE, depth * WIDTH, outs // WIDTH, depth, out, to, outs, add)
@@ -112,8 +124,7 @@ def attend_grid(qkv, first, high, wide, head, width, dim, near, rows_at, columns
     _lay_keys(qkv, first, n, ld, width + at, dim, depth, b.keys)  # after ``lay_places``
     for j in range(n):
         start, to = (first + j) * ld + at, j * across
-        for i in range(dim):
-            b.queries[to + i] = qkv[start + i] * scale
+        scaled(qkv[start : start + dim], scale, b.queries[to : to + dim])
     if folded:
         for i in range(high):  # the products end in zeros up to whole panels: columns come after rows
             start, to, table = (first + i * wide) * ld + at, i * wide * across + dim, rows_at + i * whole(high) * dim
@@ -154,8 +165,7 @@ def _lay_keys(qkv, first, n, ld, at, dim, depth, keys):
     keep_apart()
     for j in range(n):
         panel, start = j // WIDTH * depth * WIDTH + j % WIDTH, (first + j) * ld + at
-        for i in range(dim):
-            keys[panel + i * WIDTH] = qkv[start + i]
+        spread(qkv[start : start + dim], keys[panel : panel + dim * WIDTH], WIDTH)
     for j in range(n, whole(n)):
         panel = j // WIDTH * depth * WIDTH + j % WIDTH
         for i in range(dim):
