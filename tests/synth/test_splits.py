@@ -37,12 +37,24 @@ def test_pages_of_the_splits_share_no_content_word() -> None:
     assert min(len(s) for s in seen.values()) > 60
 
 
+def _named(families: tuple[fonts.Family, ...]) -> set[str]:
+    return {text for f in families for text in (f.name, f.regular, f.bold, f.italic)} - {""}
+
+
+def _drawn(split: str) -> set[str]:
+    return {make_page(seed, "paragraph", 96, 96, split=split).font for seed in range(60)}
+
+
 def test_fonts_of_the_splits_are_disjoint() -> None:
-    train = {f.name for f in fonts.TRAIN} | {stem for f in fonts.TRAIN for stem in (f.regular, f.bold, f.italic)}
-    held = {f.name for f in fonts.HELD_OUT} | {stem for f in fonts.HELD_OUT for stem in (f.regular, f.bold, f.italic)}
-    assert not (train & held) - {""}
+    held = _named(fonts.HELD_OUT)
+    assert not _named(fonts.TRAIN) & held
+    assert not _named(fonts.EXTRA) & held
     assert not {m.name for m in fonts.TRAIN_MATH} & {m.name for m in fonts.HELD_OUT_MATH}
-    assert {make_page(seed, "paragraph", 96, 96).font for seed in range(60)} <= {f.name for f in fonts.TRAIN}
+    train, extra = {f.name for f in fonts.TRAIN}, {f.name for f in fonts.EXTRA}
+    assert not train & extra
+    assert _drawn("train") <= train | extra
+    assert _drawn("heldout") <= train  # whatever else is installed, held-out pages stay the same
+    assert _drawn("heldout_font") <= {f.name for f in fonts.HELD_OUT}
 
 
 def test_no_fonts_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
