@@ -11,9 +11,9 @@ for its decoders, which are as many as cores. Of it three figures are given:
 ``pass``    pages / seconds of the passes, as the job says: with the start of workers and actors
 ``whole``   pages / wall seconds of ``python -m jobs.parse`` as a process, with imports and the start of Ray
 
-And rendering: the renderer's child process (with blank judgement and PNG) against pypdfium2 in a plain loop, to bitmaps
-and to PNG by Pillow; ``documents`` adds PDFs of one's own to it. The sides of each comparison alternate; medians of the
-rounds are kept. Nothing else may run on the machine meanwhile.
+And rendering: the renderer's child process (blank judgement, PNG, the next page drawn meanwhile on a second core)
+against pypdfium2 in a plain loop, to bitmaps and to PNG by Pillow; ``documents`` adds PDFs of one's own to it. The
+sides of each comparison alternate; medians of the rounds are kept. Nothing else may run on the machine meanwhile.
 """
 
 from __future__ import annotations

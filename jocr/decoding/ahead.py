@@ -47,7 +47,6 @@ class Prefiller:
     """Reads a page's prompt into a spare slot of the cache, on another thread than the one that decodes.
 
     The rows' results are the same on either thread: the same compiled code reads them.
-
     """
 
     def __init__(self, steps: CompiledSteps) -> None:

@@ -82,7 +82,7 @@ EXTRA = (
     Family("TeX Gyre Heros Condensed", "texgyreheroscn-regular", "texgyreheroscn-bold", "texgyreheroscn-italic"),
     Family("TeX Gyre Termes", "texgyretermes-regular", "texgyretermes-bold", "texgyretermes-italic"),
     Family("TeX Gyre Cursor", "texgyrecursor-regular", "texgyrecursor-bold", "texgyrecursor-italic"),
-    Family("Latin Modern Sans 8", "lmsansdemicond10-regular", "lmsansquot8-bold", "lmsansdemicond10-oblique"),
+    Family("Latin Modern Sans Condensed", "lmsansdemicond10-regular", "lmsansquot8-bold", "lmsansdemicond10-oblique"),
     Family("EB Garamond 8", "EBGaramond08-Regular", "EBGaramond12-Bold", "EBGaramond08-Italic"),
     Family("Gentium Basic", "GenBasR", "GenBasB", "GenBasI"),
     Family("Noto Serif Display", "NotoSerifDisplay-Regular", "NotoSerifDisplay-Bold", "NotoSerifDisplay-Italic"),

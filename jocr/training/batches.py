@@ -12,7 +12,7 @@ from torch import Tensor
 from jocr.losses.sft import IGNORE
 from jocr.training.examples import Example
 
-SPAN = 2  # longer ones say another place of the page, and teach a reader to distrust where it is
+SPAN = 2  # tokens; with up to 12 the loss doubled: such a span reads like another place of the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,16 @@ def mislead(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarr
 
 
 def collate(examples: list[Example], pad: int, wrong: float = 0.0, rng: np.random.Generator | None = None) -> Batch:
-    """A batch of examples of one size. With ``wrong`` (and ``rng``) a page's inputs are misled by a share drawn from 0
-    to twice that."""
+    """A batch of examples of one size. With ``wrong``, which needs ``rng``, a page's inputs are misled by a share drawn
+    from 0 to twice that."""
     longest = max(len(e.ids) for e in examples)
     ids = np.full((len(examples), longest), pad, np.int64)
     targets = np.full((len(examples), longest), IGNORE, np.int64)
     looks = np.full((2, len(examples), longest), IGNORE, np.int64)
     for i, e in enumerate(examples):
         before = e.ids[:-1]
-        if wrong and rng is not None:
+        if wrong:
+            assert rng is not None
             before = mislead(before, rng.uniform(0, 2 * wrong), rng)
         ids[i, : len(before)] = before
         targets[i, : len(e.ids)] = e.ids

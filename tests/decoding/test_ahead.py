@@ -69,8 +69,14 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen, plain = [], Prefiller.fill
 
     def noted(self, prime, job):  # type: ignore[no-untyped-def]
-        job = plain(self, prime, job)
-        seen.append(job.filled is not None and job.filled.primed == prime())
+        asked = []
+
+        def once() -> bool:  # whether pages draft may change meanwhile
+            asked.append(prime())
+            return asked[-1]
+
+        job = plain(self, once, job)
+        seen.append(job.filled is not None and [job.filled.primed] == asked)
         return job
 
     monkeypatch.setattr(Prefiller, "fill", noted)
