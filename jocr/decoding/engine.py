@@ -20,6 +20,7 @@ from jocr.decoding.calibrate import calibrate
 from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.depth import AutoDepth, DepthPolicy
 from jocr.decoding.protocol import EngineInfo
+from jocr.decoding.resample import bicubic
 from jocr.decoding.sampling import sampler_of
 from jocr.decoding.scheduler import Finished, Job, Scheduler
 from jocr.decoding.stats import Stats
@@ -122,7 +123,7 @@ class TorchDecoder:
             ValueError: the image cannot be decoded, the prompt leaves no room for text, or the temperature is none.
         """
         begun, sampler = perf_counter(), sampler_of(page)
-        views = page_views(_open(page.png), self.processor)
+        views = page_views(_open(page.png), self.processor, bicubic)
         visual = self.encode(_to_model(views))
         ids = prompt_ids(self.tokenizer, page.instruction, visual.shape[0])
         room = self.cfg.text.max_position_embeddings - len(ids)

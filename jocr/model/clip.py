@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jocr.model.chunked import chunked_attention
 from jocr.model.config import ClipConfig
 from jocr.model.sam import resize_grid
 
@@ -40,7 +41,11 @@ class ClipAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         b, t, c = x.shape
         q, k, v = self.qkv_proj(x).view(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        return self.out_proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, t, c))
+        if torch.is_grad_enabled() and x.device.type == "cpu":
+            out = chunked_attention(q * q.shape[-1] ** -0.5, k, v)
+        else:
+            out = F.scaled_dot_product_attention(q, k, v)
+        return self.out_proj(out.transpose(1, 2).reshape(b, t, c))
 
 
 class ClipMlp(nn.Module):

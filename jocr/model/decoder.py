@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jocr.model.chunked import chunked_attention
 from jocr.model.config import TextConfig
 from jocr.model.layers import FusedLinear, RMSNorm, SwiGLU, rotary_table, rotate
 from jocr.model.moe import MoE
@@ -23,6 +24,8 @@ Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 def causal(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Attention without a cache: every row sees itself and the rows before it."""
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    if torch.is_grad_enabled() and q.device.type == "cpu":
+        return chunked_attention(q * q.shape[-1] ** -0.5, k, v, causal=True).transpose(1, 2)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
 
 

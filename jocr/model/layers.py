@@ -91,5 +91,6 @@ def rotary_table(length: int, head_dim: int, theta: float) -> tuple[Tensor, Tens
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate (..., T, heads, head_dim) by tables of shape (..., T, 1, head_dim)."""
+    x = x.to(torch.promote_types(x.dtype, cos.dtype))  # products of two types are many times slower on a CPU
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat([-second, first], dim=-1) * sin

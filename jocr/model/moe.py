@@ -44,7 +44,7 @@ class Experts(nn.Module):
             for piece, gate_up, down in zip(pieces, self.gate_up.unbind(0), self.down.unbind(0), strict=True)
             if piece.shape[0]
         ]
-        y = torch.cat(outs) * weights.reshape(-1)[order, None].to(x.dtype)
+        y = torch.cat(outs).to(x.dtype) * weights.reshape(-1)[order, None].to(x.dtype)
         return torch.zeros_like(x).index_add_(0, rows, y)
 
     def lean(self, x: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,13 @@ from PIL import Image
 from jocr.errors import CheckpointError
 
 GREY = (127, 127, 127)
+
+Resize = Callable[[Image.Image, tuple[int, int]], Image.Image]
+
+
+def bicubic(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """Pillow's bicubic resampling."""
+    return image.resize(size, Image.Resampling.BICUBIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,35 +102,35 @@ def fitted_size(width: int, height: int, size: int) -> tuple[int, int]:
     return max(1, round(width / height * size)), size
 
 
-def letterbox(image: Image.Image, size: int) -> Image.Image:
+def letterbox(image: Image.Image, size: int, resize: Resize = bicubic) -> Image.Image:
     """Fit into size x size keeping aspect, centred on grey 127 (as ``PIL.ImageOps.pad`` does)."""
     w, h = fitted_size(image.width, image.height, size)
     canvas = Image.new(image.mode, (size, size), GREY if image.mode == "RGB" else GREY[0])
-    fitted = image if (w, h) == image.size else image.resize((w, h), Image.Resampling.BICUBIC)
+    fitted = image if (w, h) == image.size else resize(image, (w, h))
     canvas.paste(fitted, (round((size - w) / 2), round((size - h) / 2)))
     return canvas
 
 
-def page_views(image: Image.Image, cfg: ProcessorConfig) -> Views:
+def page_views(image: Image.Image, cfg: ProcessorConfig, resize: Resize = bicubic) -> Views:
     """Cut one page image into the views the model reads. A grey one stays one plane until the end: the same pixels as
-    its three equal planes would give, for a third of the work."""
+    its three equal planes would give, for a third of the work. ``resize`` gives what ``bicubic`` gives, perhaps in less
+    time."""
     if image.mode != "L":
         image = image.convert("RGB")
     grid = choose_grid(image.width, image.height, cfg)
-    whole = _planes(letterbox(image, cfg.base_size))
+    whole = _planes(np.array(letterbox(image, cfg.base_size, resize)), image.mode)
     n = cfg.image_size
     if grid is None:
         return Views(whole, np.empty((0, n, n, 3), np.uint8), None)
     w, h = grid
-    resized = image.resize((w * n, h * n), Image.Resampling.BICUBIC)
-    tiles = _planes(resized).reshape(h, n, w, n, 3).transpose(0, 2, 1, 3, 4).reshape(w * h, n, n, 3)
-    return Views(whole, np.ascontiguousarray(tiles), grid)
+    pixels = np.array(resize(image, (w * n, h * n)))
+    tiles = pixels.reshape(h, n, w, n, *pixels.shape[2:]).swapaxes(1, 2).reshape(w * h, n, n, *pixels.shape[2:])
+    return Views(whole, _planes(tiles, image.mode), grid)
 
 
-def _planes(image: Image.Image) -> np.ndarray:
-    """(H, W, 3) of a grey or RGB image."""
-    pixels = np.array(image)
-    return pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=-1)
+def _planes(pixels: np.ndarray, mode: str) -> np.ndarray:
+    """(..., 3) of the pixels of a grey or RGB image."""
+    return pixels if mode == "RGB" else np.repeat(pixels[..., None], 3, axis=-1)
 
 
 def normalise(pixels: np.ndarray) -> np.ndarray:

@@ -17,13 +17,14 @@ SPAN = 2  # tokens; with up to 12 the loss doubled: such a span reads like anoth
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B pages with the same grid; V views each, R response rows (padded).
+    """B pages with the same grid; T tiles each, V of their views with named glyphs, R response rows (padded).
 
-    pixels (B, V, 3, S, S); ids (B, R) inputs after the prompt, shifted right by the last prompt token;
-    targets (B, R); looks (2, B, R); patch_glyphs (B, V, P, P); cell_glyphs (B, V, C, CELL_GLYPHS).
+    tiles (B, T, 3, L, L); whole (B, 3, G, G); ids (B, R) inputs after the prompt, shifted right by the last prompt
+    token; targets (B, R); looks (2, B, R); patch_glyphs (B, V, P, P); cell_glyphs (B, V, C, CELL_GLYPHS).
     """
 
-    pixels: Tensor
+    tiles: Tensor
+    whole: Tensor
     grid: tuple[int, int] | None
     instruction: Tensor  # (B,)
     ids: Tensor
@@ -63,9 +64,13 @@ def collate(examples: list[Example], pad: int, wrong: float = 0.0, rng: np.rando
         ids[i, : len(before)] = before
         targets[i, : len(e.ids)] = e.ids
         looks[:, i, : len(e.ids)] = e.looks
-    grey = torch.from_numpy(np.stack([e.pixels for e in examples])).float() / 127.5 - 1.0
+    tiles, whole = (
+        torch.from_numpy(np.stack(grey)).float() / 127.5 - 1.0
+        for grey in ([e.tiles for e in examples], [e.whole for e in examples])
+    )
     return Batch(
-        pixels=grey[:, :, None].expand(-1, -1, 3, -1, -1),
+        tiles=tiles[:, :, None].expand(-1, -1, 3, -1, -1),
+        whole=whole[:, None].expand(-1, 3, -1, -1),
         grid=examples[0].grid,
         instruction=torch.tensor([e.instruction for e in examples]),
         ids=torch.from_numpy(ids),

@@ -26,13 +26,16 @@ NUM_GLYPHS = len(GLYPH_CLASSES) + 1  # class 0: no glyph
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One page. V views (tiles first, global last), R response tokens with the end token.
+    """One page. T tiles of L px (T may be 0), one global view of G px, R response tokens with the end token.
 
-    pixels (V, S, S) uint8 grey; ids (R,); patch_glyphs (V, S/16, S/16); cell_glyphs (V, (S/64)^2, CELL_GLYPHS);
-    looks (2, R): visual row that holds the glyph just written and the one to write next. IGNORE where unknown.
+    tiles (T, L, L) and whole (G, G), uint8 grey; ids (R,). Glyphs are named in the V views of S px where the text is
+    largest, the tiles or, without any, the global view: patch_glyphs (V, S/16, S/16), cell_glyphs (V, (S/64)^2,
+    CELL_GLYPHS). looks (2, R): visual row that holds the glyph just written and the one to write next. IGNORE where
+    unknown.
     """
 
-    pixels: np.ndarray
+    tiles: np.ndarray
+    whole: np.ndarray
     grid: tuple[int, int] | None
     ids: np.ndarray
     patch_glyphs: np.ndarray
@@ -44,13 +47,13 @@ class Example:
 def make_example(page: SynthPage, tokenizer: Tokenizer, cfg: ProcessorConfig, instruction: int, eos: int) -> Example:
     """Encode one drawn page; ``instruction`` is the token id of the instruction it is trained with."""
     views = page_views(Image.fromarray(page.image), cfg)
-    pixels = np.concatenate([views.tiles, views.global_view[None]])[..., 0]
+    named = (1, cfg.base_size) if views.grid is None else (len(views.tiles), cfg.image_size)
     where = locate(page, cfg, views.grid)
     encoding = tokenizer.encode(page.markdown, add_special_tokens=False)
     ids = np.array([*encoding.ids, eos], np.int64)
     starts = np.array([start for start, _ in encoding.offsets], np.int64)
-    return Example(pixels, views.grid, ids, _patch_glyphs(where, len(pixels), cfg),
-                   _cell_glyphs(where, len(pixels), cfg), _looks(where, starts, len(page.markdown)),
+    return Example(views.tiles[..., 0], views.global_view[..., 0], views.grid, ids, _patch_glyphs(where, *named, cfg),
+                   _cell_glyphs(where, *named, cfg), _looks(where, starts, len(page.markdown)),
                    instruction)  # fmt: skip
 
 
@@ -98,17 +101,15 @@ def _inverse_layout(grid: tuple[int, int] | None, g: int, n: int) -> np.ndarray:
     return inverse
 
 
-def _patch_glyphs(where: Located, views: int, cfg: ProcessorConfig) -> np.ndarray:
-    n = cfg.image_size // cfg.patch_size
+def _patch_glyphs(where: Located, views: int, size: int, cfg: ProcessorConfig) -> np.ndarray:
+    n = size // cfg.patch_size
     labels = np.zeros((views, n, n), np.int64)
     labels[where.view[::-1], where.y[::-1].astype(int) // 16, where.x[::-1].astype(int) // 16] = where.kind[::-1]
-    if views > 1:
-        labels[-1] = IGNORE  # the global view of a tiled page is too small to name glyphs in
     return labels
 
 
-def _cell_glyphs(where: Located, views: int, cfg: ProcessorConfig) -> np.ndarray:
-    side = cfg.side(cfg.image_size)
+def _cell_glyphs(where: Located, views: int, size: int, cfg: ProcessorConfig) -> np.ndarray:
+    side = cfg.side(size)
     labels = np.zeros((views, side * side, CELL_GLYPHS), np.int64)
     cell = where.view * side**2 + (where.y // 64).astype(np.int64) * side + (where.x // 64).astype(np.int64)
     order = np.lexsort((where.pos, cell))
@@ -117,8 +118,6 @@ def _cell_glyphs(where: Located, views: int, cfg: ProcessorConfig) -> np.ndarray
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
     fits = rank < CELL_GLYPHS
     labels.reshape(-1, CELL_GLYPHS)[ordered[fits], rank[fits]] = where.kind[order][fits]
-    if views > 1:
-        labels[-1] = IGNORE
     return labels
 
 

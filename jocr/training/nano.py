@@ -11,11 +11,12 @@ from jocr.pages.tiles import ProcessorConfig
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-PROCESSOR = ProcessorConfig(base_size=256, image_size=256)
+PROCESSOR = ProcessorConfig(base_size=384, image_size=320)
 
 
 def nano_config(vocab_size: int, image_token_id: int) -> OcrConfig:
-    """Every view is 256 px = 16 tokens; widths are multiples of 32 and heads 64 wide, as vLLM wants."""
+    """Positions for views of 256 px, resampled to the sizes of ``PROCESSOR``; widths are multiples of 32 and heads 64
+    wide, as vLLM wants."""
     sam = SamConfig(width=96, layers=3, heads=3, image_size=256, window_size=8, global_attn_indexes=(2,),
                     neck_channels=96, downsample_channels=(160, 192))  # fmt: skip
     clip = ClipConfig(width=192, layers=3, heads=3, image_size=16, patch_size=4)

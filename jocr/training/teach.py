@@ -43,32 +43,36 @@ class Teacher(nn.Module):
     def see(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, float]]:
         """Visual rows (B, n, H), summed glyph losses, metrics."""
         body = self.model.model
-        b = batch.pixels.shape[0]
-        patches = body.sam_model.patches(batch.pixels.flatten(0, 1))
-        compressed = body.sam_model.compress(patches)
-        cells = join_towers(body.vision_model, body.projector, compressed)
-        loss, metrics = self._glyphs(batch, patches, compressed, cells)
-        rows = torch.cat([cells.reshape(b, -1, cells.shape[-1]), *(
-            t.expand(b, 1, -1).to(cells.dtype) for t in (body.image_newline, body.view_seperator))], dim=1)  # fmt: skip
-        side = int(cells.shape[1] ** 0.5)
-        order = torch.from_numpy(page_layout(batch.grid, side, side)) % rows.shape[1]
+        b, h = batch.whole.shape[0], self.model.cfg.text.hidden_size
+        tiles = [] if batch.grid is None else [batch.tiles.flatten(0, 1)]
+        parts: list[Tensor] = []
+        sides: list[int] = []
+        for pixels in [*tiles, batch.whole]:  # glyphs are named in the first
+            patches = body.sam_model.patches(pixels)
+            compressed = body.sam_model.compress(patches)
+            cells = join_towers(body.vision_model, body.projector, compressed)
+            if not parts:
+                loss, metrics = self._glyphs(batch, patches, compressed, cells)
+            parts.append(cells.reshape(b, -1, h))
+            sides.append(compressed.shape[-1])
+        learned = (t.expand(b, 1, -1).to(cells.dtype) for t in (body.image_newline, body.view_seperator))
+        rows = torch.cat([*parts, *learned], dim=1)
+        order = torch.from_numpy(page_layout(batch.grid, sides[-1], sides[0])) % rows.shape[1]
         return rows[:, order], loss, metrics
 
     def _glyphs(
         self, batch: Batch, patches: Tensor, compressed: Tensor, cells: Tensor
     ) -> tuple[Tensor, dict[str, float]]:
-        use = slice(None) if batch.grid is None else slice(0, -1)
-        v, keep = batch.pixels.shape[1], batch.patch_glyphs[:, use].shape[1]
-        pick = (torch.arange(cells.shape[0]) % v) < keep  # leave out the global view of tiled pages
-        labels = batch.patch_glyphs[:, use].flatten(0, 1)
+        """Summed losses of the three readers over the views whose glyphs are named, and their accuracies."""
+        labels = batch.patch_glyphs.flatten(0, 1)
         n = labels.shape[0]
         side = labels.shape[-1] // 4
         by_cell = labels.view(n, side, 4, side, 4).transpose(2, 3).reshape(-1)
         flat = compressed.flatten(2).transpose(1, 2)
         results = {
-            "patch": glyph_loss(self.aux.patch(patches[pick]).view(-1, NUM_GLYPHS), labels.view(-1)),
-            "compressed": glyph_loss(self.aux.compressed(flat[pick]).view(-1, NUM_GLYPHS), by_cell),
-            "cell": glyph_loss(self.aux.cell(cells[pick]).view(-1, NUM_GLYPHS), batch.cell_glyphs[:, use].reshape(-1)),
+            "patch": glyph_loss(self.aux.patch(patches).view(-1, NUM_GLYPHS), labels.view(-1)),
+            "compressed": glyph_loss(self.aux.compressed(flat).view(-1, NUM_GLYPHS), by_cell),
+            "cell": glyph_loss(self.aux.cell(cells).view(-1, NUM_GLYPHS), batch.cell_glyphs.reshape(-1)),
         }
         metrics = {f"{name}_accuracy": m["accuracy"] for name, (_, m) in results.items()}
         return torch.stack([loss for loss, _ in results.values()]).sum(), metrics

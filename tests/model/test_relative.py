@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jocr.model import relative
+from jocr.model import chunked, relative
+from jocr.model.chunked import chunked_attention
 from jocr.model.relative import attention, biased, folded, in_strips, relative_positions
 
 
@@ -52,3 +53,43 @@ def test_positions_by_distance_and_resampled() -> None:
     assert relative_positions(2, table).shape == (2, 2, 1)
     resampled = relative_positions(2, table)[..., 0]
     torch.testing.assert_close(resampled, torch.tensor([[2.0, 1 / 3], [11 / 3, 2.0]]))
+
+
+def gradients(operands, out):
+    generator = torch.Generator().manual_seed(5)
+    return torch.autograd.grad(out, operands, torch.randn(out.shape, generator=generator).to(out.dtype))
+
+
+@pytest.mark.parametrize("heads_at_once", [1, 4])
+@pytest.mark.parametrize("grid", [(3, 3), (5, 4)])
+def test_gradients_are_those_of_the_definition(grid, heads_at_once, monkeypatch) -> None:
+    monkeypatch.setattr(chunked, "CHUNK", heads_at_once * (grid[0] * grid[1]) ** 2)  # 6 heads: the last chunk is short
+    operand = [t.requires_grad_() for t in operands(2, 3, *grid, 8)]
+    wanted = definition(*operand)
+    out = attention(*operand)
+    torch.testing.assert_close(out, wanted.float(), atol=1e-5, rtol=1e-5)
+    for ours, theirs in zip(gradients(operand, out), gradients(operand, wanted), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_chunked_attention_is_the_librarys(causal) -> None:
+    generator = torch.Generator().manual_seed(2)
+    q, k, v = (torch.randn(2, 3, 7, 8, generator=generator).requires_grad_() for _ in range(3))
+    ours = chunked_attention(q * 8**-0.5, k, v, causal=causal)
+    theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    torch.testing.assert_close(ours, theirs)
+    for a, b in zip(gradients([q, k, v], ours), gradients([q, k, v], theirs), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_autocast_takes_chunked_attention_in_its_type() -> None:
+    operand = [t.requires_grad_() for t in operands(1, 2, 4, 4, 8)]
+    exact = definition(*operand)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = attention(*operand)
+    assert out.dtype == torch.bfloat16
+    assert (out.double() - exact).norm() / exact.norm() < 0.02
+    for ours, theirs in zip(gradients(operand, out.float()), gradients(operand, exact.float()), strict=True):
+        assert ours.dtype == torch.float32
+        assert (ours - theirs).norm() / theirs.norm() < 0.03

@@ -7,8 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from jobs.train_nano import make_teacher
 from jocr.losses.sft import IGNORE
+from jocr.model.ocr import PageViews
 from jocr.model.vision import page_layout
+from jocr.pages.tiles import normalise
 from jocr.synth.page import make_page
 from jocr.training.batches import Pool, collate, mislead
 from jocr.training.examples import GLYPH_CLASSES, Example, make_example
@@ -26,13 +29,14 @@ def example(kind: str, width: int, height: int, seed: int = 3) -> tuple[str, Exa
     return page.markdown, make_example(page, TOKENIZER, PROCESSOR, 300, 1)
 
 
-@pytest.mark.parametrize(("width", "height", "views"), [(256, 256, 1), (512, 512, 5), (512, 768, 7), (200, 240, 1)])
-def test_cells_spell_the_page(width: int, height: int, views: int) -> None:
+@pytest.mark.parametrize(("width", "height", "tiles"), [(256, 256, 0), (512, 512, 4), (512, 768, 6), (200, 240, 0)])
+def test_cells_spell_the_page(width: int, height: int, tiles: int) -> None:
     """Following the looks of each token through the cells meets exactly the characters of the reference."""
     markdown, ex = example("paragraph", width, height)
-    assert ex.pixels.shape == (views, 256, 256)
+    assert ex.tiles.shape == (tiles, PROCESSOR.image_size, PROCESSOR.image_size)
+    assert ex.whole.shape == (PROCESSOR.base_size, PROCESSOR.base_size)
     assert TOKENIZER.decode(list(ex.ids[:-1]), skip_special_tokens=False) == markdown
-    order = page_layout(ex.grid, 4, 4)
+    order = page_layout(ex.grid, PROCESSOR.side(PROCESSOR.base_size), PROCESSOR.side(PROCESSOR.image_size))
     cells = ex.cell_glyphs.reshape(-1, ex.cell_glyphs.shape[-1])
     written, upcoming = ex.looks
     assert written[0] == IGNORE
@@ -50,11 +54,23 @@ def test_cells_spell_the_page(width: int, height: int, views: int) -> None:
 def test_patch_labels_lie_on_ink() -> None:
     page = make_page(5, "paragraph", 256, 256)
     ex = make_example(page, TOKENIZER, PROCESSOR, 300, 1)
-    grey = ex.pixels[0].astype(float)
+    grey = ex.whole.astype(float)
     paper = np.median(grey)
     for row, col in zip(*np.nonzero(ex.patch_glyphs[0] > 0), strict=True):
         around = grey[max(0, row * 16 - 8) : row * 16 + 24, max(0, col * 16 - 8) : col * 16 + 24]
         assert paper - around.min() > 20
+
+
+@pytest.mark.parametrize("size", [256, 512])
+def test_training_sees_a_page_as_inference_does(size: int) -> None:
+    teacher, _ = make_teacher(seed=1)
+    examples = [example("paragraph", size, size, s)[1] for s in (1, 2)]
+    with torch.no_grad():
+        visual = teacher.see(collate(examples, pad=2))[0]
+        for e, rows in zip(examples, visual, strict=True):
+            tiles, whole = (torch.from_numpy(normalise(np.repeat(x[..., None], 3, -1))) for x in (e.tiles, e.whole))
+            wanted = teacher.model.encode_page(PageViews(whole, tiles, e.grid))
+            torch.testing.assert_close(rows, wanted, atol=1e-5, rtol=1e-5)
 
 
 def test_collate_shifts_inputs_and_pads_targets() -> None:
@@ -64,8 +80,8 @@ def test_collate_shifts_inputs_and_pads_targets() -> None:
     assert (batch.ids[shorter, : n - 1] == batch.targets[shorter, : n - 1]).all()
     assert (batch.ids[shorter, n - 1 :] == 2).all()
     assert batch.targets[shorter, n - 1] == 1
-    assert batch.pixels.min() >= -1
-    assert batch.pixels.max() <= 1
+    assert batch.whole.min() >= -1
+    assert batch.whole.max() <= 1
 
 
 def test_misleading_changes_what_is_seen_and_not_what_is_asked() -> None:
@@ -74,7 +90,7 @@ def test_misleading_changes_what_is_seen_and_not_what_is_asked() -> None:
     wrong = collate(examples, pad=2, wrong=0.2, rng=np.random.default_rng(1))
     assert (wrong.ids != right.ids).any(dim=1).all()
     assert (wrong.ids == 2).equal(right.ids == 2)  # padding stays where it is, and nowhere else
-    for name in ("targets", "looks", "pixels", "cell_glyphs"):
+    for name in ("targets", "looks", "whole", "cell_glyphs"):
         assert getattr(wrong, name).equal(getattr(right, name))
     again = collate(examples, pad=2, wrong=0.2, rng=np.random.default_rng(1))
     assert again.ids.equal(wrong.ids)
