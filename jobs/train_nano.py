@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ def start_from(trainer: Trainer, start: Start) -> None:
 def worker(rank: int, make: Build, recipe: NanoRecipe, resume: bool, start: Start | None) -> None:
     torch.set_num_threads(recipe.threads)
     if recipe.ranks > 1:
+        # torch interrupts the ranks of a parent that died; a shell's background jobs come with interrupts ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         dist.init_process_group("gloo", rank=rank, world_size=recipe.ranks)
     trainer = make(recipe, rank)
     if start is not None:

@@ -10,7 +10,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -20,7 +21,7 @@ from jocr.decoding.helping import Help
 from jocr.decoding.scheduler import Job, fill
 from jocr.records import PageInput
 
-AHEAD = 2  # pages: with one, a page of many views and little text before it would be waited for
+AHEAD = 3  # pages: one in the works, one that who waits for it may take on, one for a thread that is done first
 
 Prepare = Callable[[PageInput], Job | None]
 """Makes a page ready; None where it cannot be, which the maker has noted."""
@@ -41,6 +42,17 @@ def encoder_thread(cores: int) -> ThreadPoolExecutor:
         torch.set_num_threads(min(torch.get_num_threads(), cores))
 
     return ThreadPoolExecutor(1, "encode", initializer=begin)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Tensor operations of the caller take one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Prefiller:
@@ -72,6 +84,14 @@ class Prefiller:
         return job
 
 
+@dataclass(slots=True)
+class Coming:
+    """A page on its way."""
+
+    page: PageInput
+    job: Future[Job | None]
+
+
 class Ahead(Iterator[Job]):
     """Jobs in the order of ``pages``. While one is out, the next ``AHEAD`` are in the works; no more than that is held.
 
@@ -79,28 +99,28 @@ class Ahead(Iterator[Job]):
 
     Args:
         fill: what is done to a job that is ready while nobody waits for it.
-        help: how the caller's thread waits for a job: by doing pieces of it.
+        help: how the caller's thread waits for a job: by doing pieces of it, or else by preparing a later page.
     """
 
     def __init__(self, pages: Iterator[PageInput], prepare: Prepare, thread: ThreadPoolExecutor,
                  fill: Fill | None = None, help: Help | None = None) -> None:  # fmt: skip
         self._pages, self._prepare, self._thread, self._fill = pages, prepare, thread, fill
         self._help = help or Help()
-        self._made: deque[Future[Job | None]] = deque()
+        self._made: deque[Coming] = deque()
         self._begun = self._ended = False
         self._given = self._wanted = 0  # jobs handed out; jobs asked for
 
     def ready(self) -> bool:
         """Whether asking for the next job would not wait for its preparation."""
-        return self._begun and (not self._made or self._made[0].done())
+        return self._begun and (not self._made or self._made[0].job.done())
 
     def __next__(self) -> Job:
         self._begun = True
         self._start()
         while self._made:
             self._wanted = self._given + 1
-            self._help.wait(self._made[0])
-            job = self._made.popleft().result()
+            self._help.wait(self._made[0].job, self._take_on)
+            job = self._made.popleft().job.result()
             self._given += 1
             self._start()
             if job is not None:
@@ -111,7 +131,7 @@ class Ahead(Iterator[Job]):
         """Give back the slots of pages that nobody will ask for any more."""
         self._ended = True
         while self._made:
-            left = self._made.pop()
+            left = self._made.pop().job
             job = None if left.cancel() else left.result()
             if job is not None and job.filled is not None:
                 cache.release(job.filled.slot)
@@ -122,7 +142,17 @@ class Ahead(Iterator[Job]):
             if page is None:
                 self._ended = True
             else:
-                self._made.append(self._thread.submit(self._make, page, self._given + len(self._made) + 1))
+                number = self._given + len(self._made) + 1
+                self._made.append(Coming(page, self._thread.submit(self._make, page, number)))
+
+    def _take_on(self) -> bool:
+        """Prepare a page that the other thread has not begun; False where there is none."""
+        for coming in self._made:
+            if coming.job.cancel():
+                coming.job = Future()
+                coming.job.set_result(self._prepare(coming.page))
+                return True
+        return False
 
     def _make(self, page: PageInput, number: int) -> Job | None:
         job = self._prepare(page)

@@ -30,7 +30,8 @@ Sizes = namedtuple("Sizes", "width hidden heads patch neck first second clip_wid
 """Of the towers; ``first`` and ``second`` are the channels of the two convolutions that halve the grid."""
 
 Starts = namedtuple("Starts", "patch sam neck norms clip pre projector")
-"""Where weights start: ``sam`` and ``clip`` are (layers, 7), ``neck`` the four convolutions, ``norms`` the neck's."""
+"""Where weights start: ``patch`` for one plane and for three, ``sam`` and ``clip`` are (layers, 7), ``neck`` the four
+convolutions, ``norms`` the neck's."""
 
 View = namedtuple("View", "side base clip_base near starts order windows window cells")
 """What depends on a view's size: patches a side; positions (and the first bias) for the rows of either tower; tables
@@ -63,12 +64,13 @@ def buffers(side: int, z: Sizes, windows: int, window: int, clip_rows: int) -> B
 
 
 @njit(cache=True, nogil=True)
-def see(pixels, m, v, o, z, view, b, out):
-    """One view (S, S, 3), flat, in [-1, 1] -> its tokens, (cells, hidden) flat, row-major."""
+def see(pixels, planes, m, v, o, z, view, b, out):
+    """One view (S, S, planes), flat, in [-1, 1] -> its tokens, (cells, hidden) flat, row-major."""
     side, c = view.side, z.width
     n = side * side
     b.x[: n * c] = view.base
-    convolve(pixels, side * z.patch, 3, z.patch, z.patch, side, side, m, o.patch, c, b.patch, b.x, ADD)
+    patch = o.patch[0 if planes == 1 else 1]
+    convolve(pixels, side * z.patch, planes, z.patch, z.patch, side, side, m, patch, c, b.patch, b.x, ADD)
     for layer in range(len(o.sam)):
         _mix_grid(m, v, o.sam[layer], layer, z, view, b)
         _feed(b.x, n, c, z.hidden, m, v, o.sam[layer], SAM_EPS, True, b)

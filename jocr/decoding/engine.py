@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +17,7 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from jocr.decoding.ahead import Ahead, Prefiller, Prepare
+from jocr.decoding.ahead import Ahead, Prefiller, Prepare, one_thread
 from jocr.decoding.calibrate import calibrate
 from jocr.decoding.compiled_steps import CompiledSteps
 from jocr.decoding.depth import AutoDepth, DepthPolicy
@@ -64,9 +66,18 @@ class TorchDecoder:
         self.make_guard, self.encoder = make_guard, encoder
         self.stats = Stats()
         self._prefiller: Prefiller | None = None
+        self._books = Lock()
 
     def decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
-        """One transcript for each page, in order of completion."""
+        """One transcript for each page, in order of completion.
+
+        Where pages are prepared on a thread of their own, tensor operations of this one take one thread until the end:
+        a second would wait for work on the core that the other needs.
+        """
+        with nullcontext() if self.encoder is None else one_thread():
+            yield from self._decode(pages)
+
+    def _decode(self, pages: Iterable[PageInput]) -> Iterator[Transcript]:
         self.warm_up()
         scheduler = Scheduler(self.steps, self.policy, self.drafting, self.stats)
         failed: list[Transcript] = []
@@ -111,8 +122,9 @@ class TorchDecoder:
         except Exception as error:  # a page's failure is this page's result
             failed.append(_failure(page.page_id, error, perf_counter() - begun))
             return None
-        self.stats.encode_seconds += perf_counter() - begun
-        admitted.setdefault(page.page_id, []).append(begun)
+        with self._books:  # two threads prepare pages
+            self.stats.encode_seconds += perf_counter() - begun
+            admitted.setdefault(page.page_id, []).append(begun)
         return job
 
     @torch.inference_mode()
@@ -160,8 +172,13 @@ def _open(png: bytes) -> Image.Image:
 
 def _to_model(views: Views) -> PageViews:
     def tensor(pixels: np.ndarray) -> Tensor:
-        """``pages.tiles.normalise``, bit for bit; the planes stay interleaved in memory, as convolutions like them."""
-        return torch.from_numpy(pixels).float().div_(127.5).sub_(1.0).movedim(-1, -3)
+        """``pages.tiles.normalise``, bit for bit; the planes stay interleaved in memory, as convolutions like them, or
+        one where they are one. On one thread: others would wait for work where the next page is prepared beside."""
+        planes = pixels.shape[-1] if pixels.strides[-1] else 1
+        scaled = pixels[..., :planes].astype(np.float32)
+        scaled /= np.float32(127.5)
+        scaled -= np.float32(1.0)
+        return torch.from_numpy(scaled).expand(pixels.shape).movedim(-1, -3)
 
     return PageViews(tensor(views.global_view), tensor(views.tiles), views.grid)
 

@@ -65,14 +65,15 @@ class Help:
             if count > 1:
                 self._offered.remove(pieces)
 
-    def wait(self, whole: Future[Any]) -> None:
-        """Until ``whole`` is done, do pieces of whatever is offered."""
+    def wait(self, whole: Future[Any], otherwise: Callable[[], bool] = lambda: False) -> None:
+        """Until ``whole`` is done, do pieces of whatever is offered; where there are none, what ``otherwise`` finds to
+        do (False where nothing)."""
         news: SimpleQueue[None] = SimpleQueue()
         self._waiting.append(news)
         try:
             whole.add_done_callback(lambda _: news.put(None))
             while not whole.done():
-                if not any(pieces.take() for pieces in list(self._offered)):
+                if not any(pieces.take() for pieces in list(self._offered)) and not otherwise():
                     news.get()
         finally:
             self._waiting.remove(news)

@@ -58,7 +58,7 @@ class CompiledVision:
             model.cfg.text.hidden_size,
         )  # fmt: skip
         self.starts = Starts(
-            self._convolution(towers[0].patch_embed.proj),
+            np.array(self._patch_embeds(cast(nn.Conv2d, towers[0].patch_embed.proj))),
             np.array([self._sam_layer(cast(SamBlock, block)) for block in towers[0].blocks]),
             np.array([self._convolution(c) for c in convolutions]),
             np.array([self._norm(neck[i]) for i in (1, 3)]),
@@ -75,20 +75,21 @@ class CompiledVision:
         return self.model.arrange(tiles, whole[0], page.grid)
 
     def encode(self, *batches: Tensor) -> list[Tensor]:
-        """Batches of views of one size each, (B, 3, S, S) -> (B, cells, hidden)."""
+        """Batches of views of one size each, (B, 3, S, S) -> (B, cells, hidden). Of planes that are one in memory (a
+        stride of 0) only one is read."""
         views = [self.view(pixels.shape[-1] // self.sizes.patch) for pixels in batches]
         outs = [np.empty((len(pixels), view.cells, self.sizes.out), np.float32)
                 for pixels, view in zip(batches, views, strict=True)]  # fmt: skip
         items = [
             (item, view, tokens)
             for pixels, view, out in zip(batches, views, outs, strict=True)
-            for item, tokens in zip(pixels.movedim(-3, -1).contiguous().numpy(), out, strict=True)
+            for item, tokens in zip(_planes(pixels).movedim(-3, -1).contiguous().numpy(), out, strict=True)
         ]  # no copy of the pixels that engines make
 
         def encode(i: int) -> None:
             item, view, tokens = items[i]
-            see(item.reshape(-1), self.matrices, self.vectors, self.starts, self.sizes, view, self._buffers(view),
-                tokens.reshape(-1))  # fmt: skip
+            see(item.reshape(-1), item.shape[-1], self.matrices, self.vectors, self.starts, self.sizes, view,
+                self._buffers(view), tokens.reshape(-1))  # fmt: skip
 
         self.help.share(len(items), encode)
         return [torch.from_numpy(out) for out in outs]
@@ -152,6 +153,11 @@ class CompiledVision:
     def _convolution(self, convolution: nn.Module) -> int:
         return self._matrix(cast(nn.Conv2d, convolution).weight.permute(0, 2, 3, 1).flatten(1))
 
+    def _patch_embeds(self, convolution: nn.Conv2d) -> list[int]:
+        """For one plane that stands for three, and for three."""
+        weight = convolution.weight.permute(0, 2, 3, 1)
+        return [self._matrix(weight.sum(-1).flatten(1)), self._matrix(weight.flatten(1))]
+
     def _matrix(self, weight: Tensor) -> int:
         at = sum(part.size for part in self._matrices)
         self._matrices.append(_packed(weight))
@@ -161,6 +167,11 @@ class CompiledVision:
         at, norm = sum(part.size for part in self._vectors), cast(nn.LayerNorm, module)
         self._vectors += [part.detach().numpy() for part in (norm.weight, norm.bias)]
         return at
+
+
+def _planes(pixels: Tensor) -> Tensor:
+    """(B, 3, S, S), or (B, 1, S, S) where the planes are one in memory."""
+    return pixels[:, :1] if pixels.stride(1) == 0 else pixels
 
 
 def _packed(weight: Tensor) -> np.ndarray:

@@ -62,7 +62,10 @@ class ProcessorConfig:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """uint8 pixels: global_view (G, G, 3); tiles (n, L, L, 3) row-major; grid (columns, rows) or None."""
+    """uint8 pixels: global_view (G, G, 3); tiles (n, L, L, 3) row-major; grid (columns, rows) or None.
+
+    The planes of a grey page are one in memory (a stride of 0) and not to be written to.
+    """
 
     global_view: np.ndarray
     tiles: np.ndarray
@@ -112,9 +115,8 @@ def letterbox(image: Image.Image, size: int, resize: Resize = bicubic) -> Image.
 
 
 def page_views(image: Image.Image, cfg: ProcessorConfig, resize: Resize = bicubic) -> Views:
-    """Cut one page image into the views the model reads. A grey one stays one plane until the end: the same pixels as
-    its three equal planes would give, for a third of the work. ``resize`` gives what ``bicubic`` gives, perhaps in less
-    time."""
+    """Cut one page image into the views the model reads. A grey one stays one plane: the same pixels as its three equal
+    planes would give, for a third of the work. ``resize`` gives what ``bicubic`` gives, perhaps in less time."""
     if image.mode != "L":
         image = image.convert("RGB")
     grid = choose_grid(image.width, image.height, cfg)
@@ -130,7 +132,7 @@ def page_views(image: Image.Image, cfg: ProcessorConfig, resize: Resize = bicubi
 
 def _planes(pixels: np.ndarray, mode: str) -> np.ndarray:
     """(..., 3) of the pixels of a grey or RGB image."""
-    return pixels if mode == "RGB" else np.repeat(pixels[..., None], 3, axis=-1)
+    return pixels if mode == "RGB" else np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
 
 
 def normalise(pixels: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The next page is made ready beside the ones that decode: two ahead, nobody waits for it, results stay the same."""
+"""The next pages are made ready beside the ones that decode: some ahead, by whoever is free, with the same results."""
 
 from __future__ import annotations
 
@@ -60,11 +60,33 @@ def test_so_many_pages_are_made_ready_ahead_and_no_more() -> None:
         assert len(read) <= ended + AHEAD
     assert set(read) == {threading.get_ident()}
     assert len(prepared) == 6
-    assert threading.get_ident() not in prepared
+    assert len(set(prepared) - {threading.get_ident()}) == 1
+
+
+def test_who_waits_for_a_page_prepares_a_later_one() -> None:
+    engine, met = decoder(1), threading.Barrier(2, timeout=WAIT)
+    plain, prepared = engine.prepare, {}
+
+    def prepare(page: PageInput):  # type: ignore[no-untyped-def]
+        prepared[page.page_id] = threading.get_ident()
+        if page.page_id in ("p0", "p1"):
+            met.wait()  # broken by the time limit unless both are prepared at once
+        return plain(page)
+
+    engine.prepare = prepare  # type: ignore[method-assign]
+    pages = [page(i) for i in range(4)]
+    assert tokens(list(engine.decode(pages))) == tokens(list(decoder(1, beside=False).decode(pages)))
+    assert prepared["p1"] == threading.get_ident() != prepared["p0"]
 
 
 @pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a page only waits."""
+    monkeypatch.setattr(Ahead, "_take_on", lambda self: False)
+
+
+@pytest.fixture
+def filled(monkeypatch: pytest.MonkeyPatch, apart: None) -> list[bool]:
     """Every page is filled by the encoder's thread, whether or not anybody waits; whether it could be is noted."""
     seen, plain = [], Prefiller.fill
 
@@ -105,7 +127,7 @@ def test_a_page_that_nobody_asks_for_any_more_gives_its_slot_back(filled: list[b
     run = engine.decode([page(i) for i in range(4)])
     next(run)
     run.close()
-    assert sorted(engine.steps.cache.free) == [0, 1, 2]
+    assert sorted(engine.steps.cache.free) == [*range(1 + AHEAD)]
     assert len(list(engine.decode([page(0)]))) == 1
 
 
@@ -116,7 +138,7 @@ def test_a_prompt_longer_than_the_cache_is_left_to_the_thread_that_may_grow_it(f
     assert filled == [True, False]
 
 
-def test_running_pages_do_not_wait_for_one_that_is_slow_to_prepare() -> None:
+def test_running_pages_do_not_wait_for_one_that_is_slow_to_prepare(apart: None) -> None:
     engine, first_done = decoder(2), threading.Event()
     plain, seen = engine.prepare, []
 
@@ -130,6 +152,23 @@ def test_running_pages_do_not_wait_for_one_that_is_slow_to_prepare() -> None:
         first_done.set()
         assert transcript.stop == "length"
     assert seen == [True]
+
+
+def test_the_callers_operations_have_their_threads_again_when_all_is_decoded() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run = decoder(1).decode([page(0), page(1)])
+        next(run)
+        assert torch.get_num_threads() == 1
+        assert len(list(run)) == 1
+        assert torch.get_num_threads() == 2
+        run = decoder(1).decode([page(0), page(1)])
+        next(run)
+        run.close()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_encoders_thread_leaves_the_callers_operations_their_threads() -> None:

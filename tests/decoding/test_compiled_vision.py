@@ -47,6 +47,14 @@ def test_the_same_tokens_as_the_modules(model: OcrModel, side: int) -> None:
 
 
 @torch.inference_mode()
+def test_planes_that_are_one_in_memory_are_read_once(model: OcrModel) -> None:
+    grey = pixels(80, 3)[:, :1].expand(-1, 3, -1, -1)
+    vision = CompiledVision(model)
+    torch.testing.assert_close(vision.encode(grey)[0], vision.encode(grey.contiguous())[0], rtol=1e-4, atol=2e-4)
+    torch.testing.assert_close(vision.encode(grey)[0], model.encode(grey), rtol=1e-4, atol=2e-4)
+
+
+@torch.inference_mode()
 def test_a_page_of_tiles_in_its_order(model: OcrModel) -> None:
     page = PageViews(pixels(128, 1)[0], pixels(64, 6), (3, 2))
     torch.testing.assert_close(CompiledVision(model)(page), model.encode_page(page), rtol=1e-4, atol=2e-4)

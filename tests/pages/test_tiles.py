@@ -189,7 +189,7 @@ def test_a_grey_page_gives_what_its_three_equal_planes_give(size) -> None:
     for one, other in ((grey.global_view, wide.global_view), (grey.tiles, wide.tiles)):
         assert np.array_equal(one, other)
         assert one.shape[-1] == 3
-        assert one.flags.writeable
+        assert one.size == 0 or one.strides[-1] == 0  # one plane in memory
 
 
 def test_normalise() -> None:
