@@ -18,6 +18,7 @@ from jocr.decoding.vision_kernels import (
     add_to,
     attend_grid,
     convolve,
+    folds,
     gelu,
     lay_places,
     layer_norm,
@@ -104,7 +105,8 @@ def _mix_grid(m, v, line, layer, z, view, b):
         b.a[to + c] = ONE
     times(b.a, ld, rows, m, line[QKV], c + 1, 3 * c, b.qkv, 3 * c, SET)
     high = view.window if apart else view.side
-    lay_places(high, high, dim, b.keys)
+    if folds(high * high):
+        lay_places(high, high, dim, b.keys)
     for first in range(0, rows, high * high):
         for head in range(z.heads):
             attend_grid(b.qkv, first, high, high, head, c, dim, view.near, view.starts[layer, 0],

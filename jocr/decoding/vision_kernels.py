@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from jocr.decoding.kernels import LANES, LINE, NONE, SET, WIDTH, keep_apart, product
+from jocr.decoding.kernels import ADD, LANES, LINE, NONE, SET, WIDTH, keep_apart, product
 from jocr.decoding.vector_math import ONE, ZERO, exp_one, softmax, spread
 
+FOLDED = 128  # keys
 STRIP = 48  # rows that go through a pair of products at once: their intermediate results stay in cache
 HALF, ROOT_HALF = np.float32(0.5), np.float32(0.5**0.5)
 QUICK = np.float32(1.702)
@@ -112,20 +113,22 @@ def convolve(x, across, channels, kernel, stride, high, wide, w, at, outs, patch
 def attend_grid(qkv, first, high, wide, head, width, dim, near, rows_at, columns_at, b, out):
     """One head's attention of ``high * wide`` rows of ``qkv`` among themselves, to its columns of ``out``.
 
-    With ``rows_at`` >= 0 the bias of a query's distance in rows and columns is part of the product: queries carry it
-    for each row and column, keys have a one at their own. Its tables start there in ``near``, one for each query row
-    (or column), packed from (high, dim).
+    With ``rows_at`` >= 0 scores have a bias of a query's distance in rows and one of that in columns. Its tables start
+    there in ``near``, one for each query row (or column), packed from (high, dim). In a small grid (``folds``) it is
+    part of the product: queries carry it for each row and column, keys have a one at their own. In a large one, where
+    that would be half of the work, the scores begin with it.
     """
     keep_apart()
     n, ld, at, scale = high * wide, 3 * width, head * dim, np.float32(1.0 / np.sqrt(dim))
-    folded = rows_at >= 0
+    biased = rows_at >= 0
+    folded = biased and folds(n)
     depth = dim + high + wide if folded else dim
-    across = dim + max(whole(high), high + whole(wide)) if folded else dim
+    across = dim + max(whole(high), high + whole(wide)) if biased else dim
     _lay_keys(qkv, first, n, ld, width + at, dim, depth, b.keys)  # after ``lay_places``
     for j in range(n):
         start, to = (first + j) * ld + at, j * across
         scaled(qkv[start : start + dim], scale, b.queries[to : to + dim])
-    if folded:
+    if biased:
         for i in range(high):  # the products end in zeros up to whole panels: columns come after rows
             start, to, table = (first + i * wide) * ld + at, i * wide * across + dim, rows_at + i * whole(high) * dim
             product(qkv, start, ld, wide, near, table, LINE, dim * WIDTH, whole(high) // WIDTH, dim, b.queries, to,
@@ -135,13 +138,35 @@ def attend_grid(qkv, first, high, wide, head, width, dim, near, rows_at, columns
             product(qkv, start, wide * ld, high, near, table, LINE, dim * WIDTH, whole(wide) // WIDTH, dim, b.queries,
                     to, wide * across, SET)  # fmt: skip
     for begin in range(0, n, STRIP):
-        rows, line = min(STRIP, n - begin), whole(n)
+        rows, line, add = min(STRIP, n - begin), whole(n), ADD if biased and not folded else SET
+        if add:
+            for r in range(rows):
+                lay_bias(b.queries[(begin + r) * across + dim :], high, wide, b.scores[r * line :])
         product(b.queries, begin * across, across, rows, b.keys, NONE, LINE, depth * WIDTH, line // WIDTH, depth,
-                b.scores, NONE, line, SET)  # fmt: skip
+                b.scores, NONE, line, add)  # fmt: skip
         for r in range(rows):
             softmax(b.scores[r * line : r * line + n])
         product(b.scores, NONE, line, rows, qkv, first * ld + 2 * width + at, ld, LINE, dim // WIDTH, n, out,
                 (first + begin) * roomy(width) + at, roomy(width), SET)  # fmt: skip
+
+
+@njit(cache=True, inline="always")
+def folds(n):
+    """Whether the bias of ``n`` keys is part of the product."""
+    return n <= FOLDED
+
+
+@njit(cache=True)
+def lay_bias(near_by, high, wide, scores):
+    """One query's bias of each row and then of each column -> of each key, in whole vectors: a row's last one reaches
+    into what is laid next, or beyond the last key."""
+    keep_apart()
+    reach = whole(wide)
+    columns = near_by[high : high + reach]
+    for i in range(high):
+        of_row, line = near_by[i], scores[i * wide : i * wide + reach]
+        for j in range(reach):
+            line[j] = of_row + columns[j]
 
 
 @njit(cache=True)

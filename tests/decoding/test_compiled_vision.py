@@ -38,7 +38,7 @@ def pixels(side: int, count: int) -> Tensor:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("side", [32, 64, 80, 128, 144])
+@pytest.mark.parametrize("side", [32, 64, 80, 128, 144, 208, 336])
 def test_the_same_tokens_as_the_modules(model: OcrModel, side: int) -> None:
     """Windows of 3 are padded at every size but 9 x 9; positions are resampled but at 128 px; 81 keys fill no panel."""
     assert fits(model)
