@@ -32,6 +32,7 @@ JsonOut = Annotated[Path | None, typer.Option("--json", help="Write the results 
 Html = Annotated[Path | None, typer.Option("--html", help="Write a report of the worst pages.")]
 MarkdownOut = Annotated[Path | None, typer.Option("--markdown", help="Write the table as Markdown.")]
 Data = Annotated[Path, typer.Option("--data", help="The benchmark's own data.")]
+DType = Annotated[str | None, typer.Option(help="float32 or bfloat16 (default: what suits the machine).")]
 Predictions = Annotated[Path, typer.Option("--pred", help="Folder of predicted Markdown files.")]
 
 
@@ -200,6 +201,7 @@ def bench_decode(
     pages: Annotated[int, typer.Option(min=1, help="Held-out pages of each kind.")] = 12,
     repeats: Annotated[int, typer.Option(min=1, help="Alternating runs; medians are kept.")] = 3,
     engine: Annotated[str, typer.Option(help="torch, or vllm: the paper's tables 7 and 8 on this machine.")] = "torch",
+    dtype: DType = None,
 ) -> int:
     """Greedy and speculative decoding: tokens/s, tau, acceptance, step cost, identical or not.
 
@@ -207,13 +209,17 @@ def bench_decode(
     """
     if engine not in {"torch", "vllm"}:
         raise ConfigError(f"engine {engine!r}: give torch or vllm")
+    if dtype is not None and (engine == "vllm" or published_size):
+        raise ConfigError("--dtype is for a checkpoint in this project's own engine")
     if engine == "vllm":
         from jocr.evaluation import bench_vllm
 
         return bench_vllm.run(json_path=json_out, published_size=published_size, model=model, pages=pages)
     from jocr.evaluation.bench_decode import run
 
-    return run(json_path=json_out, published_size=published_size, model=model, pages=pages, repeats=repeats)
+    return run(
+        json_path=json_out, published_size=published_size, model=model, pages=pages, repeats=repeats, dtype=dtype
+    )
 
 
 @bench_app.command("read")
@@ -221,6 +227,7 @@ def bench_read(
     model: Annotated[str, typer.Option(help="nano, a checkpoint directory or a hub id.")] = "nano",
     count: Annotated[int, typer.Option(min=1, help="Pages of each kind.")] = 100,
     json_out: JsonOut = None,
+    dtype: DType = None,
 ) -> int:
     """How well a checkpoint reads synthetic pages it has never seen."""
     from contextlib import closing
@@ -228,7 +235,7 @@ def bench_read(
     from jocr.decoding.load import load_decoder
     from jocr.evaluation.reading import run
 
-    with closing(load_decoder(model)) as decoder:
+    with closing(load_decoder(model, dtype=dtype)) as decoder:
         run(decoder, count=count, json_path=json_out)
     return 0
 

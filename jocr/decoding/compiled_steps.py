@@ -1,6 +1,6 @@
 """Decoding steps on a CPU: one compiled call for a verify, a chain of drafts, or many rounds of both.
 
-Small fp32 models are run by one thread, bf16 models of any size by as many as torch would use.
+Small models are run by one thread, large bf16 ones by as many as torch would use.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from jocr.decoding.team import Crew
 from jocr.model.layers import rotary_table
 from jocr.model.ocr import OcrModel
 
+IN_CACHE = 64 << 20  # bytes of matrices that one thread reads as fast as several would, waiting for one another
+
 
 class CompiledSteps:
     """Implements ``Steps``. Every row's result is independent of the rows beside it, so speculation is exact.
 
     Args:
         packed: the model's weights where they are packed already; see ``compiled_weights.pack_model``.
-        threads: None for torch's number of threads in bf16 and one in fp32.
+        threads: None for one, and for torch's number of threads where the matrices are bf16 and in no cache.
     """
 
     guarantee = "exact"
@@ -45,8 +47,9 @@ class CompiledSteps:
         self.model, self.cache = model, cache
         self.packed = packed or pack_model(model)
         self.dims = self.packed.dims
-        narrow = model.model.norm.weight.dtype == torch.bfloat16
-        self.threads = threads or (torch.get_num_threads() if narrow else 1)
+        matrices = self.packed.weights.matrices
+        shared = model.model.norm.weight.dtype == torch.bfloat16 and matrices.nbytes > IN_CACHE
+        self.threads = threads or (torch.get_num_threads() if shared else 1)
         self.crew = Crew(self.threads)
         self.rows = self.chosen = 0
         self._buffers(64, 8)

@@ -1,6 +1,6 @@
 """The vision towers in one compiled call for each view: SAM, its compressor, CLIP, the projector.
 
-For small fp32 models on a CPU: there, more than half of a view's time went into the operations around the products.
+For small models on a CPU: there, more than half of a view's time went into the operations around the products.
 ``jocr.model`` says what is computed; this is the same to rounding. See ``vision_weights`` for what it reads.
 """
 
@@ -11,16 +11,14 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from jocr.decoding.kernels import ADD, LANES, NONE, SET, WIDTH
+from jocr.decoding.kernels import ADD, LANES, SET, WIDTH
 from jocr.decoding.vector_math import ONE, ZERO
+from jocr.decoding.vision_attention import attend
 from jocr.decoding.vision_kernels import (
     STRIP,
     add_to,
-    attend_grid,
     convolve,
-    folds,
     gelu,
-    lay_places,
     layer_norm,
     quick_gelu,
     roomy,
@@ -39,26 +37,32 @@ View = namedtuple("View", "side base clip_base near starts order windows window 
 of relative positions and their starts; for a windowed layer, where each row goes, how many windows, their side; tokens
 that come out."""
 
-Buffers = namedtuple("Buffers", "x a qkv mixed wide turned queries keys scores patch padded cells both")
+Buffers = namedtuple(
+    "Buffers", "x a qkv mixed wide turned queries keys scores pairs values shares patch padded cells both"
+)
 """Memory for one view."""
 
 NORM1, NORM2, QKV, OUT, UP, DOWN, GLOBAL = range(7)
 SAM_EPS, CLIP_EPS = np.float32(1e-6), np.float32(1e-5)
 
 
-def buffers(side: int, z: Sizes, windows: int, window: int, clip_rows: int) -> Buffers:
-    """Memory for views of ``side`` by ``side`` patches."""
+def buffers(side: int, z: Sizes, windows: int, window: int, clip_rows: int, dtype: np.dtype) -> Buffers:
+    """Memory for views of ``side`` by ``side`` patches and matrices of this type."""
     rows, c, wide = max(side * side, windows * window * window, clip_rows), max(z.width, z.clip_width), side + 2
     strip, reach = max(STRIP, side), 2 * max(side, window)
 
     def floats(count: int) -> np.ndarray:
         return np.zeros(count, np.float32)
 
+    def pairs(count: int) -> np.ndarray:
+        return np.zeros(count if dtype == np.uint32 else 0, np.uint32)
+
     return Buffers(
         x=floats(rows * c), a=floats(rows * (c + LANES)), qkv=floats(rows * 3 * c), mixed=floats(rows * (c + LANES)),
         wide=floats(STRIP * (max(z.hidden, z.clip_hidden) + LANES)), turned=floats(rows * max(c, z.neck)),
-        queries=floats(rows * (c + reach + WIDTH)), keys=floats((rows + WIDTH) * (c + reach)),
-        scores=floats(STRIP * (rows + WIDTH)), patch=floats(strip * max(3 * z.patch**2, 9 * max(z.neck, z.first))),
+        queries=floats(rows * (max(c, reach) + reach + WIDTH)), keys=np.zeros((rows + WIDTH) * (c + reach), dtype),
+        scores=floats(STRIP * (rows + WIDTH)), pairs=pairs(rows * 3 * c // 2), values=pairs((rows + 1) // 2 * c),
+        shares=pairs(STRIP * (rows + 1) // 2), patch=floats(strip * max(3 * z.patch**2, 9 * max(z.neck, z.first))),
         padded=floats(wide * wide * max(z.neck, z.first)), cells=floats(rows * max(z.neck, z.first, z.second)),
         both=floats(clip_rows * (2 * z.clip_width + LANES)),
     )  # fmt: skip
@@ -92,7 +96,7 @@ def see(pixels, planes, m, v, o, z, view, b, out):
 def _mix_grid(m, v, line, layer, z, view, b):
     """x += attention of the normed rows, window by window or over all of them."""
     c, ld, n = z.width, roomy(z.width), view.side * view.side
-    dim, apart = c // z.heads, line[GLOBAL] == 0
+    apart = line[GLOBAL] == 0
     rows = view.windows * view.window * view.window if apart else n
     if apart and rows > n:
         b.a[: rows * ld] = ZERO
@@ -105,12 +109,7 @@ def _mix_grid(m, v, line, layer, z, view, b):
         b.a[to + c] = ONE
     times(b.a, ld, rows, m, line[QKV], c + 1, 3 * c, b.qkv, 3 * c, SET)
     high = view.window if apart else view.side
-    if folds(high * high):
-        lay_places(high, high, dim, b.keys)
-    for first in range(0, rows, high * high):
-        for head in range(z.heads):
-            attend_grid(b.qkv, first, high, high, head, c, dim, view.near, view.starts[layer, 0],
-                        view.starts[layer, 1], b, b.mixed)  # fmt: skip
+    attend(rows, high, high, z.heads, c, view.near, view.starts[layer, 0], view.starts[layer, 1], b)
     for r in range(rows):
         b.mixed[r * ld + c] = ONE
     if not apart:
@@ -175,9 +174,7 @@ def _clip(cells, m, v, o, z, view, b):
                        v[line[NORM1] + c : line[NORM1] + 2 * c], CLIP_EPS, b.a[r * ld : r * ld + c])  # fmt: skip
             b.a[r * ld + c] = ONE
         times(b.a, ld, n, m, line[QKV], c + 1, 3 * c, b.qkv, 3 * c, SET)
-        for head in range(z.clip_heads):
-            attend_grid(b.qkv, NONE, np.int64(1), n, head, c, c // z.clip_heads, view.near, np.int64(-1),
-                        np.int64(-1), b, b.mixed)  # fmt: skip
+        attend(n, np.int64(1), n, z.clip_heads, c, view.near, np.int64(-1), np.int64(-1), b)
         for r in range(n):
             b.mixed[r * ld + c] = ONE
         times(b.mixed, ld, n, m, line[OUT], c + 1, c, b.x, c, ADD)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jocr.decoding import int8, panels
+from jocr.decoding import bf16, int8, panels
 from jocr.decoding.compiled import Dims, Offsets, Weights
 from jocr.decoding.kernels import WIDTH
 from jocr.model.decoder import Block
@@ -36,11 +36,11 @@ class Packed:
 
 
 class Packer:
-    """Collects matrices and remembers where each will start; ``take`` moves them there."""
+    """Collects matrices and remembers where each will start; ``take`` moves them there, ``paired`` as ``bf16`` packs
+    them."""
 
-    measure = staticmethod(panels.size)
-
-    def __init__(self) -> None:
+    def __init__(self, paired: bool = False) -> None:
+        self.paired, self.measure = paired, bf16.size if paired else panels.size
         self.pieces: list[tuple[int, Tensor]] = []
         self.norms: list[np.ndarray] = []
         self.size = self.vectors = 0
@@ -61,9 +61,11 @@ class Packer:
 
     def take(self, dtype: torch.dtype) -> np.ndarray:
         """All matrices in one array; every tensor is let go as soon as it is copied."""
-        flat = np.empty(self.size, panels.STORED[dtype])
+        flat, pack = np.empty(self.size, np.uint32 if self.paired else panels.STORED[dtype]), panels.pack
+        if self.paired:
+            pack = bf16.pack
         for i, (at, weight) in enumerate(self.pieces):
-            panels.pack(weight.to(dtype), flat[at : at + panels.size(weight)])
+            pack(weight.to(dtype), flat[at : at + self.measure(weight)])
             self.pieces[i] = (at, weight[:0].clone())
         return flat
 
@@ -71,10 +73,9 @@ class Packer:
 class Int8Packer(Packer):
     """Collects matrices to be rounded; vectors go to another packer's."""
 
-    measure = staticmethod(int8.size)
-
     def __init__(self, other: Packer) -> None:
         super().__init__()
+        self.measure = int8.size
         self.vector = other.vector  # type: ignore[method-assign]
 
     def take_int8(self) -> np.ndarray:
@@ -101,7 +102,8 @@ def pack_model(model: OcrModel, hand_over: bool = False, quick: bool = False) ->
 
     With ``quick`` the draft head is rounded to int8 where the CPU is quick at that.
     """
-    cfg, body, p = model.cfg.text, model.model, Packer()
+    cfg, body = model.cfg.text, model.model
+    p = Packer(body.norm.weight.dtype == torch.bfloat16 and bf16.supported())
     rounding = quick and model.cfg.mtp_num_heads > 0 and int8.supported() and int8.fits(*_draft_matrices(model))
     q = Int8Packer(p) if rounding else p
     norm, head = p.vector(body.norm.weight), p.matrix(model.lm_head.weight)

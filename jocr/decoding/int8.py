@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from torch import Tensor
 
-from jocr.decoding.kernels import INT, INTS, LANES, LONG, VECTOR, WIDTH, fetch, keep_apart
+from jocr.decoding.kernels import INT, INTS, LANES, LONG, VECTOR, WIDTH, fetch, keep_apart, splat
 
 HEAD = 2 * 4 * WIDTH  # bytes before a panel's lines
 GROUP = 4  # inputs of one line
@@ -91,7 +91,7 @@ def _codegen(panels: int) -> Any:
         starts = [builder.add(w_at, builder.mul(w_panel, LONG(p))) for p in range(panels)]
         with cgutils.for_range(builder, groups) as loop:
             four = builder.gep(q, [builder.add(q_at, builder.mul(loop.index, LONG(GROUP)))], inbounds=True)
-            states = _spread(builder, builder.load(builder.bitcast(four, INT.as_pointer()), align=1))
+            states = splat(builder, builder.load(builder.bitcast(four, INT.as_pointer()), align=1))
             for p, start in enumerate(starts):
                 line = builder.add(builder.add(start, LONG(HEAD)), builder.mul(loop.index, LONG(GROUP * WIDTH)))
                 for half in (0, 1):
@@ -99,7 +99,7 @@ def _codegen(panels: int) -> Any:
                     fetch(builder, builder.gep(at, [LONG(64 * GROUP * WIDTH)]))
                     place = sums[2 * p + half]
                     builder.store(_dot(builder, builder.load(place), states, _vector(builder, at, INTS)), place)
-        gain = _spread(builder, builder.bitcast(scale, INT), VECTOR)
+        gain = splat(builder, scale)
         for i, place in enumerate(sums):
             panel = builder.add(starts[i // 2], LONG(i % 2 * 64))
             scales = _vector(builder, builder.gep(w, [panel]), VECTOR)
@@ -116,13 +116,6 @@ def _codegen(panels: int) -> Any:
 
 def _vector(builder: Any, at: Any, kind: Any) -> Any:
     return builder.load(builder.bitcast(at, kind.as_pointer()), align=1)
-
-
-def _spread(builder: Any, value: Any, kind: Any = INTS) -> Any:
-    """32 bits in every lane."""
-    one = builder.insert_element(ir.Constant(INTS, ir.Undefined), value, INT(0))
-    wide = builder.shuffle_vector(one, ir.Constant(INTS, ir.Undefined), ir.Constant(INTS, [0] * LANES))
-    return wide if kind is INTS else builder.bitcast(wide, kind)
 
 
 def _dot(builder: Any, sums: Any, states: Any, weights: Any) -> Any:

@@ -5,9 +5,10 @@ whatever the number of rows computed beside it, so a row's result never depends 
 speculation bit-exact, and the reason why a library GEMM (which picks another kernel for 1, 2 or 4 rows) is not used.
 Weights are read once for up to six rows.
 
-Weights are fp32, or bf16 held as uint16. A bf16 panel's line of 32 columns is stored interleaved, columns c and c + 16
-side by side: read as 16 integers of 32 bits, the low halves shifted up and the high halves masked are two fp32 vectors,
-so widening costs one operation a vector. Its lines are fetched ahead: out of cache this reads at the memory's speed.
+Weights are fp32, or bf16 held as uint16 (``bf16`` has another product, for CPUs that multiply such numbers). A bf16
+panel's line of 32 columns is stored interleaved, columns c and c + 16 side by side: read as 16 integers of 32 bits, the
+low halves shifted up and the high halves masked are two fp32 vectors, so widening costs one operation a vector. Its
+lines are fetched ahead: out of cache this reads at the memory's speed.
 """
 
 from __future__ import annotations
@@ -50,25 +51,39 @@ def _make_block(rows: int, panels: int) -> Any:
 def _codegen(rows: int, panels: int) -> Any:
     def emit(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
         x, x_at, x_ld, w, w_at, w_ld, w_panel, depth, out, out_at, out_ld, add = args
-        x = _data(context, builder, sig.args[0], x)
-        w = _data(context, builder, sig.args[3], w)
-        out = _data(context, builder, sig.args[8], out)
+        x, w, out = (array(context, builder, sig.args[i], value) for i, value in ((0, x), (3, w), (8, out)))
         narrow = sig.args[3].dtype == types.uint16
         starts = [builder.add(x_at, builder.mul(x_ld, LONG(r))) for r in range(rows)]
         panel_at = [builder.add(w_at, builder.mul(w_panel, LONG(p))) for p in range(panels)]
-        sums = [[_zero(builder) for _ in range(2 * panels)] for _ in range(rows)]
-        with cgutils.for_range(builder, depth) as loop:
-            line = builder.mul(loop.index, w_ld)
-            weights = [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
-            for start, row in zip(starts, sums, strict=True):
-                value = builder.load(builder.gep(x, [builder.add(start, loop.index)], inbounds=True))
-                wide = _splat(builder, value)
-                for place, weight in zip(row, weights, strict=True):
-                    builder.store(builder.call(_fma(builder), [wide, weight, builder.load(place)]), place)
-        _finish(builder, out, out_at, out_ld, add, sums)
+
+        def states(row: int, k: Any) -> Any:
+            return splat(builder, builder.load(builder.gep(x, [builder.add(starts[row], k)], inbounds=True)))
+
+        def weights(k: Any) -> list[Any]:
+            line = builder.mul(k, w_ld)
+            return [v for at in panel_at for v in _weights(builder, w, builder.add(at, line), narrow)]
+
+        accumulate(builder, rows, 2 * panels, depth, states, weights, _multiply_add, out, out_at, out_ld, add)
         return context.get_dummy_value()
 
     return emit
+
+
+def accumulate(builder: Any, rows: int, vectors: int, depth: Any, states: Any, weights: Any, step: Any, out: Any,
+               out_at: Any, out_ld: Any, add: Any) -> None:  # fmt: skip
+    """Sums of ``rows`` by ``vectors`` vectors over ``depth`` steps, kept in registers and stored at the end.
+
+    ``weights(k)`` loads a line's vectors, ``states(row, k)`` what a row has for them in every lane, and ``step(builder,
+    state, weight, sum)`` is the new sum.
+    """
+    sums = [[_zero(builder) for _ in range(vectors)] for _ in range(rows)]
+    with cgutils.for_range(builder, depth) as loop:
+        line = weights(loop.index)
+        for r, row in enumerate(sums):
+            state = states(r, loop.index)
+            for place, weight in zip(row, line, strict=True):
+                builder.store(step(builder, state, weight, builder.load(place)), place)
+    _finish(builder, out, out_at, out_ld, add, sums)
 
 
 def _zero(builder: Any) -> Any:
@@ -96,9 +111,10 @@ def fetch(builder: Any, at: Any) -> None:
     builder.call(ask, [builder.bitcast(at, BYTES), INT(0), INT(3), INT(1)])
 
 
-def _fma(builder: Any) -> Any:
+def _multiply_add(builder: Any, state: Any, weight: Any, total: Any) -> Any:
     kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
-    return cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32")
+    fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32")
+    return builder.call(fma, [state, weight, total])
 
 
 def _finish(builder: Any, out: Any, at: Any, ld: Any, add: Any, sums: Any) -> None:
@@ -113,7 +129,8 @@ def _finish(builder: Any, out: Any, at: Any, ld: Any, add: Any, sums: Any) -> No
             builder.store(builder.load(place), pointer, align=4)
 
 
-def _data(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The memory of an array that compiled code was given."""
     return context.make_array(kind)(context, builder, value).data
 
 
@@ -125,10 +142,11 @@ def _load(builder: Any, base: Any, at: Any, half: int) -> Any:
     return builder.load(_pointer(builder, base, builder.add(at, LONG(half * LANES))), align=4)
 
 
-def _splat(builder: Any, value: Any) -> Any:
-    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, INT(0))
-    zeros = ir.Constant(INTS, [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), zeros)
+def splat(builder: Any, value: Any) -> Any:
+    """A fp32 number, or 32 bits, in every lane."""
+    none = ir.Constant(VECTOR if value.type == FLOAT else INTS, ir.Undefined)
+    one = builder.insert_element(none, value, INT(0))
+    return builder.shuffle_vector(one, none, ir.Constant(INTS, [0] * LANES))
 
 
 @intrinsic
@@ -199,13 +217,16 @@ def largest(typingctx: Any, x: Any, count: Any) -> Any:
     is.)"""
 
     def emit(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        data, whole = _data(context, builder, sig.args[0], args[0]), builder.udiv(args[1], LONG(LANES))
+        data, whole = array(context, builder, sig.args[0], args[0]), builder.udiv(args[1], LONG(LANES))
         first = builder.load(data)
-        wide, one = (cgutils.alloca_once_value(builder, start) for start in (_splat(builder, first), first))
+        wide, one = (cgutils.alloca_once_value(builder, start) for start in (splat(builder, first), first))
         with cgutils.for_range(builder, whole) as loop:
             _keep_larger(builder, wide, _load(builder, data, builder.mul(loop.index, LONG(LANES)), 0))
-        for lane in range(LANES):
-            _keep_larger(builder, one, builder.extract_element(builder.load(wide), INT(lane)))
+        top, apart = builder.load(wide), LANES
+        while apart := apart // 2:  # halves against one another
+            lanes = ir.Constant(INTS, [(i + apart) % LANES for i in range(LANES)])
+            top = _larger(builder, builder.shuffle_vector(top, top, lanes), top)
+        _keep_larger(builder, one, builder.extract_element(top, INT(0)))
         with cgutils.for_range_slice(builder, builder.mul(whole, LONG(LANES)), args[1], LONG(1)) as (i, _):
             _keep_larger(builder, one, builder.load(builder.gep(data, [i], inbounds=True)))
         return builder.load(one)
@@ -214,8 +235,11 @@ def largest(typingctx: Any, x: Any, count: Any) -> Any:
 
 
 def _keep_larger(builder: Any, place: Any, value: Any) -> None:
-    old = builder.load(place)
-    builder.store(builder.select(builder.fcmp_ordered(">", value, old), value, old), place)
+    builder.store(_larger(builder, value, builder.load(place)), place)
+
+
+def _larger(builder: Any, value: Any, other: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", value, other), value, other)
 
 
 @intrinsic

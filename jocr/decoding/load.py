@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from jocr.decoding import packed
+from jocr.decoding import bf16, packed
 from jocr.decoding.ahead import AHEAD, encoder_thread, spare_cores
 from jocr.decoding.cache import GRAIN, SlotCache
 from jocr.decoding.compiled_steps import CompiledSteps
@@ -56,7 +56,8 @@ def load_decoder(
         model: ``nano``, ``fake``, a checkpoint directory or a hub id.
         depth: draft tokens a round, 0..5, or ``auto``.
         device: ``auto`` takes a CUDA device where there is one.
-        dtype: ``float32`` or ``bfloat16``; None takes fp32 for small models on a CPU and bf16 otherwise.
+        dtype: ``float32`` or ``bfloat16``; None takes bf16, but fp32 for small models on a CPU that does not multiply
+            bf16 (or in vLLM).
         batch: pages decoded at once.
         max_tokens: most tokens of any page; None for what the checkpoint's positions allow.
         page_seconds: wall time one page may take.
@@ -102,7 +103,7 @@ def load_parts(model: str, *, device: str = "auto", dtype: str | None = None) ->
     """Read a checkpoint; see ``load_decoder`` for arguments and errors."""
     place = pick_device(device)
     directory = resolve_checkpoint(model)
-    kind = pick_dtype(dtype, place, size_of(directory))
+    kind = pick_dtype(dtype, place, size_of(directory), bf16.supported())
     if place.type == "cpu":
         keep_freed_memory()
     loaded = load_model(directory, dtype=kind, device=str(place))
@@ -197,10 +198,10 @@ def pick_device(device: str) -> torch.device:
     return place
 
 
-def pick_dtype(dtype: str | None, device: torch.device, size: int) -> torch.dtype:
-    """fp32 for checkpoints under 1 GB on a CPU, else bf16, unless said otherwise."""
+def pick_dtype(dtype: str | None, device: torch.device, size: int, quick: bool = False) -> torch.dtype:
+    """fp32 for checkpoints under 1 GB on a CPU that is not ``quick`` in bf16, else bf16, unless said otherwise."""
     if dtype is None:
-        return torch.float32 if device.type == "cpu" and size < 1 << 30 else torch.bfloat16
+        return torch.float32 if device.type == "cpu" and size < 1 << 30 and not quick else torch.bfloat16
     if dtype not in DTYPES:
         raise ConfigError(f"dtype {dtype!r}: give float32 or bfloat16")
     return DTYPES[dtype]

@@ -7,6 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
+from jocr.decoding.bf16 import product_bf16
 from jocr.decoding.int8 import HEAD, product_int8
 from jocr.decoding.kernels import LINE, WIDTH, product
 
@@ -30,6 +31,13 @@ def _multiply(x, x_at, x_ld, rows, w, w_at, w_panel, panels, depth, out, out_at,
 
         return narrow
 
+    if w.dtype == types.uint32:
+
+        def paired(x, x_at, x_ld, rows, w, w_at, w_panel, panels, depth, out, out_at, out_ld, add):
+            product_bf16(x, x_at, x_ld, rows, w, w_at, w_panel, panels, depth, out, out_at, out_ld, add)
+
+        return paired
+
     def wide(x, x_at, x_ld, rows, w, w_at, w_panel, panels, depth, out, out_at, out_ld, add):
         product(x, x_at, x_ld, rows, w, w_at, LINE, w_panel, panels, depth, out, out_at, out_ld, add)
 
@@ -40,4 +48,6 @@ def _multiply(x, x_at, x_ld, rows, w, w_at, w_panel, panels, depth, out, out_at,
 def _span(w, ins):
     if w.dtype == types.int8:
         return lambda w, ins: HEAD + ins * WIDTH
+    if w.dtype == types.uint32:
+        return lambda w, ins: (ins + 1) // 2 * WIDTH
     return lambda w, ins: ins * WIDTH

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jocr.decoding import panels
+from jocr.decoding import bf16, panels
 from jocr.decoding.compiled_vision import Buffers, Sizes, Starts, View, buffers, see
 from jocr.decoding.helping import Help
 from jocr.decoding.kernels import WIDTH
+from jocr.decoding.vision_attention_bf16 import distances
 from jocr.model.clip import ClipLayer
 from jocr.model.ocr import OcrModel, PageViews
 from jocr.model.relative import relative_positions
@@ -22,14 +23,15 @@ MOST_WIDTH = 256  # of SAM: wider towers are left to the library's matrix produc
 
 
 def fits(model: OcrModel) -> bool:
-    """Whether the compiled towers handle this model: fp32 on a CPU, small, all widths in whole panels."""
+    """Whether the compiled towers handle this model: on a CPU, small, all widths in whole panels, in fp32, or in bf16
+    where the CPU multiplies that."""
     weight, sam, clip = model.model.norm.weight, model.cfg.sam, model.cfg.clip
     widths = [sam.width, int(sam.width * sam.mlp_ratio), sam.width // sam.heads, sam.neck_channels,
               *sam.downsample_channels, clip.width, int(clip.width * clip.mlp_ratio), clip.width // clip.heads,
               model.cfg.text.hidden_size]  # fmt: skip
     return (
         weight.device.type == "cpu"
-        and weight.dtype == torch.float32
+        and (weight.dtype == torch.float32 or (weight.dtype == torch.bfloat16 and bf16.supported()))
         and sam.width <= MOST_WIDTH
         and all(width % WIDTH == 0 for width in widths)
         and sam.downsample_channels[1] == clip.width
@@ -40,12 +42,14 @@ class CompiledVision:
     """One page's views -> its visual tokens in prompt order, (n, hidden). May be called by several threads; one that
     waits for another's page may take views of it (``help``).
 
-    The weights are copied: make a new one after an update of the model.
+    The weights are copied: make a new one after an update of the model. A bf16 model's products are of bf16 numbers,
+    everything between them is fp32.
     """
 
     def __init__(self, model: OcrModel) -> None:
         self.model, self._views, self._own = model, dict[int, View](), local()
-        self.help = Help()
+        self.help, self._narrow = Help(), model.model.norm.weight.dtype == torch.bfloat16
+        self._pack = _pairs if self._narrow else _lines
         self._matrices: list[np.ndarray] = []
         self._vectors: list[np.ndarray] = []
         body, sam, clip = model.model, model.cfg.sam, model.cfg.clip
@@ -98,7 +102,9 @@ class CompiledVision:
         """This thread's own for a size."""
         kept = self._own.__dict__.setdefault("buffers", {})
         if view.side not in kept:
-            kept[view.side] = buffers(view.side, self.sizes, view.windows, view.window, view.cells + 1)
+            kept[view.side] = buffers(
+                view.side, self.sizes, view.windows, view.window, view.cells + 1, self.matrices.dtype
+            )
         return kept[view.side]
 
     @torch.no_grad()
@@ -110,10 +116,10 @@ class CompiledVision:
 
     def _view(self, side: int) -> View:
         sam, clip, z = self.model.model.sam_model, self.model.model.vision_model, self.sizes
-        bias = cast(nn.Conv2d, sam.patch_embed.proj).bias
-        base = resize_grid(sam.pos_embed, (side, side)).reshape(-1, z.width) + cast(Tensor, bias)
+        bias = cast(Tensor, cast(nn.Conv2d, sam.patch_embed.proj).bias).float()
+        base = resize_grid(sam.pos_embed.float(), (side, side)).reshape(-1, z.width) + bias
         cells = ((side + 1) // 2 + 1) // 2
-        table = clip.embeddings.position_embedding.weight
+        table = clip.embeddings.position_embedding.weight.float()
         stored = table[1:].view(1, clip.embeddings.side, clip.embeddings.side, -1)
         grid = resize_grid(stored, (cells, cells)).reshape(-1, z.clip_width)
         clip_base = torch.cat([table[:1] + clip.embeddings.class_embedding, grid])
@@ -126,9 +132,13 @@ class CompiledVision:
         near: list[np.ndarray] = []
         starts: list[int] = []
         for block in blocks:
-            for distances in (block.attn.rel_pos_h, block.attn.rel_pos_w):
-                starts.append(sum(table.size for table in near))
-                near += map(_packed, relative_positions(block.window or side, distances))
+            tables = [
+                relative_positions(block.window or side, table.float())
+                for table in (block.attn.rel_pos_h, block.attn.rel_pos_w)
+            ]
+            for table in [distances(*tables)] * 2 if self._narrow else tables:  # one stands for both
+                starts.append(sum(part.size for part in near))
+                near += map(self._pack, [table] if self._narrow else table)
         return View(
             side, base.detach().reshape(-1).numpy().copy(), clip_base.detach().reshape(-1).numpy().copy(),
             np.concatenate(near), np.array(starts).reshape(-1, 2), order.astype(np.int64), across * across, window,
@@ -155,17 +165,17 @@ class CompiledVision:
 
     def _patch_embeds(self, convolution: nn.Conv2d) -> list[int]:
         """For one plane that stands for three, and for three."""
-        weight = convolution.weight.permute(0, 2, 3, 1)
+        weight = convolution.weight.float().permute(0, 2, 3, 1)
         return [self._matrix(weight.sum(-1).flatten(1)), self._matrix(weight.flatten(1))]
 
     def _matrix(self, weight: Tensor) -> int:
         at = sum(part.size for part in self._matrices)
-        self._matrices.append(_packed(weight))
+        self._matrices.append(self._pack(weight))
         return at
 
     def _norm(self, module: nn.Module) -> int:
         at, norm = sum(part.size for part in self._vectors), cast(nn.LayerNorm, module)
-        self._vectors += [part.detach().numpy() for part in (norm.weight, norm.bias)]
+        self._vectors += [part.detach().float().numpy() for part in (norm.weight, norm.bias)]
         return at
 
 
@@ -174,8 +184,15 @@ def _planes(pixels: Tensor) -> Tensor:
     return pixels[:, :1] if pixels.stride(1) == 0 else pixels
 
 
-def _packed(weight: Tensor) -> np.ndarray:
-    weight = weight.detach()
+def _lines(weight: Tensor) -> np.ndarray:
+    """A matrix (O, I) as the fp32 kernel reads it."""
     flat = np.empty(panels.size(weight), np.float32)
-    panels.pack(weight, flat)
+    panels.pack(weight.detach(), flat)
+    return flat
+
+
+def _pairs(weight: Tensor) -> np.ndarray:
+    """A matrix (O, I) as the bf16 kernel reads it."""
+    flat = np.empty(bf16.size(weight), np.uint32)
+    bf16.pack(weight.detach(), flat)
     return flat

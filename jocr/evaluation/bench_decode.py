@@ -13,7 +13,7 @@ from rich.table import Table
 
 from jocr.decoding.bench import BenchRow, Depth, measure, use_threads
 from jocr.decoding.engine import TorchDecoder
-from jocr.decoding.load import load_parts
+from jocr.decoding.load import Parts, load_parts
 from jocr.provenance import collect
 from jocr.records import PageInput
 
@@ -22,7 +22,8 @@ MAX_TOKENS = 1024
 
 
 def run(*, json_path: str | Path | None = None, published_size: bool = False, model: str = "nano", pages: int = 12,
-        repeats: int = 3, batches: Sequence[int] = (1, 8), threads: int | None = 1) -> int:  # fmt: skip
+        repeats: int = 3, batches: Sequence[int] = (1, 8), threads: int | None = 1,
+        dtype: str | None = None) -> int:  # fmt: skip
     """Measure, print a table, write JSON where asked. Returns an exit code: 1 where speculation changed a token.
 
     Args:
@@ -31,6 +32,7 @@ def run(*, json_path: str | Path | None = None, published_size: bool = False, mo
         pages: held-out pages of each kind.
         repeats: alternating runs whose medians are kept.
         threads: threads within an operation for ``model``; the published size uses every core.
+        dtype: of ``model``; None for what suits this machine.
     """
     console = Console(stderr=False)
     if published_size:
@@ -42,23 +44,24 @@ def run(*, json_path: str | Path | None = None, published_size: bool = False, mo
         console.print(_published_table(rows))
         _write(json_path, {"provenance": collect(), "rows": rows})
         return 0
-    table_rows = nano_rows(model, pages, repeats, batches, threads, console)
+    if threads is not None:
+        use_threads(threads)
+    parts = load_parts(model, dtype=dtype)
+    kind = str(parts.model.model.norm.weight.dtype).removeprefix("torch.")
+    console.print(f"{model} in {kind}")
+    table_rows = nano_rows(parts, pages, repeats, batches, console)
     console.print(_table(table_rows))
-    _write(json_path, {"provenance": collect(model=model), "rows": [asdict(row) for row in table_rows]})
+    _write(json_path, {"provenance": collect(model=model), "dtype": kind, "rows": [asdict(row) for row in table_rows]})
     return 0 if all(row.identical for row in table_rows) else 1
 
 
-def nano_rows(model: str, pages: int, repeats: int, batches: Sequence[int], threads: int | None,
-              console: Console) -> list[BenchRow]:  # fmt: skip
+def nano_rows(parts: Parts, pages: int, repeats: int, batches: Sequence[int], console: Console) -> list[BenchRow]:
     """Every depth, batch size and kind of page for one checkpoint."""
-    if threads is not None:
-        use_threads(threads)
-    parts = load_parts(model)
 
     def make(depth: Depth, batch: int) -> TorchDecoder:
         return parts.decoder(depth=depth, batch=batch)
 
-    return measure(make, held_out(pages), name=model, batches=batches, repeats=repeats, report=console.print)
+    return measure(make, held_out(pages), name=parts.name, batches=batches, repeats=repeats, report=console.print)
 
 
 def held_out(pages: int) -> dict[str, list[PageInput]]:

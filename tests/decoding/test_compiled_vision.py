@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from jocr.decoding import bf16
 from jocr.decoding.vision_kernels import STRIP
 from jocr.decoding.vision_weights import CompiledVision, fits
 from jocr.model.config import ClipConfig, SamConfig
@@ -22,6 +24,10 @@ SMALL = replace(
                   neck_channels=32, downsample_channels=(96, 64)),
     clip=ClipConfig(width=64, layers=2, heads=1, image_size=32, patch_size=4),
 )  # fmt: skip
+
+
+dot_product = pytest.mark.skipif(not bf16.supported(), reason="this CPU has no bf16 products")
+NARROW = [pytest.param(False, id="fp32"), pytest.param(True, id="bf16", marks=dot_product)]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +68,12 @@ def test_a_page_of_tiles_in_its_order(model: OcrModel) -> None:
     torch.testing.assert_close(CompiledVision(model)(alone), model.encode_page(alone), rtol=1e-4, atol=2e-4)
 
 
-def test_a_view_gives_the_same_bits_beside_others_in_threads_and_in_another_layout(model: OcrModel) -> None:
+@pytest.mark.parametrize("narrow", NARROW)
+def test_a_view_gives_the_same_bits_beside_others_in_threads_and_in_another_layout(
+    model: OcrModel, narrow: bool
+) -> None:
+    if narrow:
+        model = copy.deepcopy(model).bfloat16()
     vision, x = CompiledVision(model), pixels(128, 6)
     want = vision.encode(x)[0]
     for layout in (x, x.contiguous(memory_format=torch.channels_last)):
@@ -73,9 +84,24 @@ def test_a_view_gives_the_same_bits_beside_others_in_threads_and_in_another_layo
         assert all(torch.equal(got, want) for (got,) in threads.map(vision.encode, [x] * 6))
 
 
+@dot_product
 @torch.inference_mode()
-def test_every_weight_is_read(model: OcrModel) -> None:
-    page = pixels(128, 1)
+@pytest.mark.parametrize("side", [32, 64, 80, 128, 144, 208, 336])
+def test_bf16_towers_are_nearer_to_fp32_than_the_modules_own_in_bf16(model: OcrModel, side: int) -> None:
+    narrow, x = copy.deepcopy(model).bfloat16(), pixels(side, 2)
+    assert fits(narrow)
+    wide, vision = copy.deepcopy(narrow).float(), CompiledVision(narrow)
+    for views in (x, x[:, :1].expand(-1, 3, -1, -1)):  # of the second one plane is read
+        want = wide.encode(views)
+        theirs, ours = (narrow.encode(views.bfloat16()) - want).abs(), (vision.encode(views)[0] - want).abs()
+        assert 0 < ours.mean() < theirs.mean()
+        assert ours.max() < 0.1 * want.abs().max()
+
+
+@pytest.mark.parametrize("narrow", NARROW)
+@torch.inference_mode()
+def test_every_weight_is_read(model: OcrModel, narrow: bool) -> None:
+    model, page = (copy.deepcopy(model).bfloat16() if narrow else model), pixels(128, 1)
     want = CompiledVision(model).encode(page)[0]
     body = model.model
     unread = {"vision_model.embeddings.patch_embedding.weight"}
@@ -88,7 +114,13 @@ def test_every_weight_is_read(model: OcrModel) -> None:
             assert changed != (f"{part}.{name}" in unread), name
 
 
-def test_only_small_fp32_towers_of_whole_panels() -> None:
+def test_only_small_towers_of_whole_panels_and_bf16_where_the_cpu_multiplies_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert not fits(tiny_model(1, 0.6, VISION))
-    assert not fits(OcrModel(SMALL).bfloat16())
-    assert STRIP % 6 == 0  # the kernel's rows at a time
+    small = OcrModel(SMALL)
+    for quick in (False, True):
+        monkeypatch.setattr(bf16, "supported", lambda quick=quick: quick)
+        assert fits(small)
+        assert fits(copy.deepcopy(small).bfloat16()) is quick
+    assert STRIP % 6 == STRIP % bf16.MANY == 0  # the kernels' rows at a time

@@ -6,10 +6,12 @@ import hashlib
 from collections.abc import Sequence
 
 import pytest
+import torch
 from torch import Tensor
 
+from jocr.decoding import bf16
 from jocr.decoding.greedy import greedy
-from jocr.decoding.load import Parts, load_parts
+from jocr.decoding.load import Parts, load_parts, pick_dtype
 from jocr.decoding.stats import tau
 from jocr.decoding.stopping import Stopper
 from jocr.model.ocr import PageViews
@@ -19,6 +21,12 @@ from jocr.records import PageInput, Transcript
 @pytest.fixture(scope="module")
 def nano() -> Parts:
     return load_parts("nano", device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Parts:
+    """As users have it where the CPU multiplies bf16."""
+    return load_parts("nano", device="cpu", dtype="bfloat16")
 
 
 def held_out(count: int) -> list[PageInput]:
@@ -38,7 +46,7 @@ def transcripts(nano: Parts, pages: Sequence[PageInput], depth: int | str, batch
 
     def look(views: PageViews) -> Tensor:
         pixels = views.global_view.numpy().tobytes() + views.tiles.numpy().tobytes()
-        key = hashlib.sha256(pixels).digest()
+        key = hashlib.sha256(pixels).digest() + decoder.info.dtype.encode()
         if key not in SEEN:
             SEEN[key] = encode(views)
         return SEEN[key]
@@ -55,8 +63,22 @@ def same(nano: Parts, pages: Sequence[PageInput], depths: Sequence[int | str], b
             assert {i: (t.tokens, t.stop) for i, t in got.items()} == {i: (t.tokens, t.stop) for i, t in want.items()}
 
 
-def test_a_few_pages_at_every_depth(nano: Parts) -> None:
-    same(nano, held_out(1), (1, 3, 5, "auto"), (4,))
+def test_a_few_pages_at_every_depth(nano: Parts, narrow: Parts) -> None:
+    for parts in (nano, narrow):
+        same(parts, held_out(1), (1, 3, 5, "auto"), (4,))
+
+
+def test_bf16_is_the_default_where_the_cpu_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for quick, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+        monkeypatch.setattr(bf16, "supported", lambda quick=quick: quick)
+        cpu = torch.device("cpu")
+        assert pick_dtype(None, cpu, 1 << 20, bf16.supported()) == dtype
+        assert pick_dtype(None, cpu, 1 << 20) == torch.float32
+        assert pick_dtype(None, cpu, 1 << 30) == pick_dtype(None, torch.device("cuda"), 1 << 20) == torch.bfloat16
+    monkeypatch.undo()
+    parts = load_parts("nano", device="cpu")
+    assert parts.model.model.norm.weight.dtype == (torch.bfloat16 if bf16.supported() else torch.float32)
+    assert parts.vision is not None or not bf16.supported()
 
 
 def test_the_readable_oracle_agrees(nano: Parts) -> None:
@@ -67,6 +89,11 @@ def test_the_readable_oracle_agrees(nano: Parts) -> None:
         if got.stop != "loop":
             stopper = Stopper(nano.model.cfg.text.eos_token_id, job.limit)
             assert greedy(nano.model, job.ids.tolist(), job.visual, stopper) == list(got.tokens)
+
+
+@pytest.mark.slow
+def test_two_hundred_pages_in_bf16(narrow: Parts) -> None:
+    same(narrow, held_out(40), range(6), (1, 8))
 
 
 @pytest.mark.slow
