@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import local
 
 import torch
 
@@ -44,15 +45,28 @@ def encoder_thread(cores: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "encode", initializer=begin)
 
 
+class _Single(local):
+    """How many wish this thread's tensor operations to take one thread, and how many they took before the first."""
+
+    wishes = before = 0
+
+
+_single = _Single()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Tensor operations of the caller take one thread."""
-    before = torch.get_num_threads()
+    """Tensor operations of the calling thread take one thread, until the last of those who wish so has ended."""
+    if not _single.wishes:
+        _single.before = torch.get_num_threads()
+    _single.wishes += 1
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _single.wishes -= 1
+        if not _single.wishes:
+            torch.set_num_threads(_single.before)
 
 
 class Prefiller:

@@ -167,6 +167,12 @@ def test_the_callers_operations_have_their_threads_again_when_all_is_decoded() -
         next(run)
         run.close()
         assert torch.get_num_threads() == 2
+        first, second = (decoder(1).decode([page(0), page(1)]) for _ in range(2))
+        next(first), next(second)
+        first.close()
+        assert torch.get_num_threads() == 1
+        second.close()
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
