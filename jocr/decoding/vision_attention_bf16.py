@@ -41,8 +41,8 @@ def attend_bf16(rows, high, wide, heads, width, near, rows_at, columns_at, b):
 def distances(by_row: Tensor, by_column: Tensor) -> Tensor:
     """Positions (high, high, d) and (wide, wide, d) of each query for each key, as one matrix (2 high + 2 wide, d).
 
-    They depend on distance alone. From the farthest key after a query to the farthest before it, rows first: what a
-    query has for its keys, in their order, are then neighbours.
+    They depend on distance alone. From the farthest key before a query to the farthest after it, rows first: what a
+    query has for its keys stands side by side in their order.
     """
     lines = []
     for table in (by_row, by_column):
