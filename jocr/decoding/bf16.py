@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import torch
 from llvmlite import ir
@@ -32,6 +31,7 @@ from jocr.decoding.kernels import (
     WIDTH,
     accumulate,
     array,
+    cpu_has,
     fetch,
     keep_apart,
     splat,
@@ -46,7 +46,7 @@ ONE = np.float32(1.0)
 
 def supported() -> bool:
     """Whether this CPU has the instruction."""
-    return bool(llvm.get_host_cpu_features().get("avx512bf16", False))
+    return cpu_has("avx512bf16")
 
 
 def span(ins: int) -> int:

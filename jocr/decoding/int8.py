@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import torch
 from llvmlite import ir
@@ -22,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from torch import Tensor
 
-from jocr.decoding.kernels import INT, INTS, LANES, LONG, VECTOR, WIDTH, fetch, keep_apart, splat
+from jocr.decoding.kernels import INT, INTS, LANES, LONG, VECTOR, WIDTH, cpu_has, fetch, keep_apart, splat
 
 HEAD = 2 * 4 * WIDTH  # bytes before a panel's lines
 GROUP = 4  # inputs of one line
@@ -33,7 +32,7 @@ BYTE = ir.IntType(8)
 
 def supported() -> bool:
     """Whether this CPU has the instruction."""
-    return bool(llvm.get_host_cpu_features().get("avx512vnni", False))
+    return cpu_has("avx512vnni")
 
 
 def fits(*weights: Tensor) -> bool:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, config
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 LANES = 16  # floats in a vector: one AVX-512 register, two of AVX2
@@ -35,6 +36,13 @@ INT = ir.IntType(32)
 LONG = ir.IntType(64)
 INTS = ir.VectorType(INT, LANES)
 BYTES = ir.IntType(8).as_pointer()
+
+
+def cpu_has(feature: str) -> bool:
+    """Whether kernels are compiled for a CPU with this feature: the host's, or what numba's settings ask for
+    (``NUMBA_CPU_NAME=generic`` for a cache that machines share)."""
+    features = get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    return f"+{feature}" in features.split(",")
 
 
 def _make_block(rows: int, panels: int) -> Any:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
 
 import pytest
 import torch
@@ -89,6 +94,25 @@ def test_the_readable_oracle_agrees(nano: Parts) -> None:
         if got.stop != "loop":
             stopper = Stopper(nano.model.cfg.text.eos_token_id, job.limit)
             assert greedy(nano.model, job.ids.tolist(), job.visual, stopper) == list(got.tokens)
+
+
+@pytest.mark.slow
+def test_a_page_is_read_by_kernels_for_any_cpu(tmp_path: Path) -> None:
+    """As machines of several kinds share a cache: no instruction beyond the common ones is used."""
+    settings = {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    examples = resources.files("jocr") / "data" / "examples" / "harbour.png"
+    command = [
+        sys.executable,
+        "-c",
+        "from jocr.cli import main; main()",
+        "parse",
+        str(examples),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    subprocess.run(command, env=os.environ | settings, check=True, timeout=300)
+    assert "harbour" in (tmp_path / "out" / "harbour.png.md").read_text()
+    assert '"dtype": "float32"' in (tmp_path / "out" / "run.json").read_text()
 
 
 @pytest.mark.slow
