@@ -45,28 +45,31 @@ def encoder_thread(cores: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "encode", initializer=begin)
 
 
-class _Single(local):
-    """How many wish this thread's tensor operations to take one thread, and how many they took before the first."""
+@dataclass
+class _Wishes:
+    """How many wish a thread's tensor operations to take one thread, and how many they took before the first."""
 
-    wishes = before = 0
+    count: int = 0
+    before: int = 0
 
 
-_single = _Single()
+_own = local()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Tensor operations of the calling thread take one thread, until the last of those who wish so has ended."""
-    if not _single.wishes:
-        _single.before = torch.get_num_threads()
-    _single.wishes += 1
+    wishes = _own.__dict__.setdefault("wishes", _Wishes())  # kept: a generator may be closed by another thread
+    if not wishes.count:
+        wishes.before = torch.get_num_threads()
+    wishes.count += 1
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        _single.wishes -= 1
-        if not _single.wishes:
-            torch.set_num_threads(_single.before)
+        wishes.count -= 1
+        if not wishes.count:
+            torch.set_num_threads(wishes.before)
 
 
 class Prefiller:

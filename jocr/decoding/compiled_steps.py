@@ -26,7 +26,7 @@ from jocr.decoding.team import Crew
 from jocr.model.layers import rotary_table
 from jocr.model.ocr import OcrModel
 
-IN_CACHE = 64 << 20  # bytes of matrices that one thread reads as fast as several would, waiting for one another
+IN_CACHE = 64 << 20  # bytes of matrices up to which one thread decodes, and other cores are left to vision
 
 
 class CompiledSteps:

@@ -55,7 +55,7 @@ def attend_fp32(rows, high, wide, heads, width, near, rows_at, columns_at, b):
 
 
 @njit(cache=True, inline="always")
-def scaled(x, gain, out):
+def _scaled(x, gain, out):
     for i in range(x.shape[0]):
         out[i] = x[i] * gain
 
@@ -78,7 +78,7 @@ def _attend(qkv, first, high, wide, head, width, dim, near, rows_at, columns_at,
     _lay_keys(qkv, first, n, ld, width + at, dim, depth, b.keys)  # after ``_lay_places``
     for j in range(n):
         start, to = (first + j) * ld + at, j * across
-        scaled(qkv[start : start + dim], scale, b.queries[to : to + dim])
+        _scaled(qkv[start : start + dim], scale, b.queries[to : to + dim])
     if biased:
         for i in range(high):  # the products end in zeros up to whole panels: columns come after rows
             start, to, table = (first + i * wide) * ld + at, i * wide * across + dim, rows_at + i * whole(high) * dim
@@ -92,7 +92,7 @@ def _attend(qkv, first, high, wide, head, width, dim, near, rows_at, columns_at,
         rows, line, add = min(STRIP, n - begin), whole(n), ADD if biased and not folded else SET
         if add:
             for r in range(rows):
-                lay_bias(b.queries[(begin + r) * across + dim :], high, wide, b.scores[r * line :])
+                _lay_bias(b.queries[(begin + r) * across + dim :], high, wide, b.scores[r * line :])
         product(b.queries, begin * across, across, rows, b.keys, NONE, LINE, depth * WIDTH, line // WIDTH, depth,
                 b.scores, NONE, line, add)  # fmt: skip
         for r in range(rows):
@@ -108,7 +108,7 @@ def _folds(n):
 
 
 @njit(cache=True)
-def lay_bias(near_by, high, wide, scores):
+def _lay_bias(near_by, high, wide, scores):
     """One query's bias of each row and then of each column -> of each key, in whole vectors: a row's last one reaches
     into what is laid next, or beyond the last key."""
     keep_apart()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -172,6 +173,14 @@ def test_the_callers_operations_have_their_threads_again_when_all_is_decoded() -
         first.close()
         assert torch.get_num_threads() == 1
         second.close()
+        assert torch.get_num_threads() == 2
+        run = decoder(1).decode([page(0), page(1)])
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(next, run).result()
+            run.close()
+            assert torch.get_num_threads() == 2
+            elsewhere.submit(lambda: list(decoder(1).decode([page(0)]))).result()
+        assert len(list(decoder(1).decode([page(0)]))) == 1
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

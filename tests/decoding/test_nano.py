@@ -74,16 +74,16 @@ def test_a_few_pages_at_every_depth(nano: Parts, narrow: Parts) -> None:
 
 
 def test_bf16_is_the_default_where_the_cpu_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for quick, dtype in ((True, torch.bfloat16), (False, torch.float32)):
+    cpu, small = torch.device("cpu"), 1 << 20
+    assert pick_dtype(None, cpu, small, quick=True) == torch.bfloat16
+    assert pick_dtype(None, cpu, small) == torch.float32
+    assert pick_dtype(None, cpu, 1 << 30) == pick_dtype(None, torch.device("cuda"), small) == torch.bfloat16
+    assert pick_dtype("float32", cpu, small, quick=True) == torch.float32
+    for quick in {False, bf16.supported()}:
         monkeypatch.setattr(bf16, "supported", lambda quick=quick: quick)
-        cpu = torch.device("cpu")
-        assert pick_dtype(None, cpu, 1 << 20, bf16.supported()) == dtype
-        assert pick_dtype(None, cpu, 1 << 20) == torch.float32
-        assert pick_dtype(None, cpu, 1 << 30) == pick_dtype(None, torch.device("cuda"), 1 << 20) == torch.bfloat16
-    monkeypatch.undo()
-    parts = load_parts("nano", device="cpu")
-    assert parts.model.model.norm.weight.dtype == (torch.bfloat16 if bf16.supported() else torch.float32)
-    assert parts.vision is not None or not bf16.supported()
+        parts = load_parts("nano", device="cpu")
+        assert parts.model.model.norm.weight.dtype == (torch.bfloat16 if quick else torch.float32)
+        assert parts.vision is not None
 
 
 def test_the_readable_oracle_agrees(nano: Parts) -> None:
